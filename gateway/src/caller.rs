@@ -7,7 +7,7 @@
 
 use std::{net::IpAddr, time::SystemTime};
 
-pub(crate) use access::CallerAccess;
+pub(crate) use access::{CallerAccess, CallerAtHosts};
 pub(crate) use agent::Agent;
 pub(crate) use principal::{Principal, PrincipalFacts, SCOPES};
 pub(crate) use session_key::SessionKey;

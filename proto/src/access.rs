@@ -105,6 +105,12 @@ impl AccessRule {
         self.who.iter().any(|who| who.is(caller))
     }
 
+    /// Whether the caller is an API key that the rule names by its label.
+    pub fn names_key(&self, caller: Caller<'_>) -> bool {
+        let is_it = |who: &Who| matches!(who, Who::Key(_)) && who.is(caller);
+        self.who.iter().any(is_it)
+    }
+
     /// Whether the rule is about tools of this family.
     pub fn covers(&self, family: &str) -> bool {
         let families = self.families.as_ref();

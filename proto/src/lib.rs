@@ -10,6 +10,7 @@ pub mod chain;
 pub mod context;
 pub mod failure;
 pub mod fault;
+pub mod host_account;
 pub mod log;
 pub mod meta;
 pub mod method;

@@ -13,6 +13,9 @@ use uuid::Uuid;
 
 use crate::catalog::Scope;
 
+pub use access::{PassAccess, PassHosted};
+
+mod access;
 pub mod files;
 
 /// How long a pass is valid after it was minted.
@@ -47,27 +50,37 @@ pub struct Pass {
     /// that a worker that knows no rules shows nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<PassAccess>,
+    /// What to ask hosts about, if hosts say who may read some of the tenant's projects. Then `projects` is empty and
+    /// `access` is none, so that a worker that knows nothing of it shows nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosted: Option<PassHosted>,
     /// The worker pool for which the pass is valid.
     pub pool: String,
-}
-
-/// The access rules about a caller, by their ids.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PassAccess {
-    /// How often the tenant's rules had changed when the gateway read them.
-    pub edition: i64,
-    /// The ids, ascending.
-    pub rules: Vec<i64>,
-    /// Slugs of the projects that the caller's credential is for; `None` for all of the tenant's.
-    pub projects: Option<Vec<String>>,
 }
 
 impl Pass {
     /// Slugs of the projects that the caller's credential is for; `None` for all of the tenant's.
     pub fn narrowed_to(&self) -> Option<&[String]> {
-        match &self.access {
-            Some(access) => access.projects.as_deref(),
-            None => self.projects.as_deref(),
+        match (&self.hosted, &self.access) {
+            (Some(hosted), _) => hosted.projects.as_deref(),
+            (None, Some(access)) => access.projects.as_deref(),
+            (None, None) => self.projects.as_deref(),
+        }
+    }
+
+    /// The access rules about the caller, ascending; `None` if its tenant has none.
+    pub fn rules(&self) -> Option<&[i64]> {
+        match (&self.hosted, &self.access) {
+            (Some(hosted), _) => hosted.rules.as_deref(),
+            (None, access) => access.as_ref().map(|access| access.rules.as_slice()),
+        }
+    }
+
+    /// How often the tenant's rules, and what hosts say, had changed when the gateway read them; 0 if it has neither.
+    pub fn edition(&self) -> i64 {
+        match (&self.hosted, &self.access) {
+            (Some(hosted), _) => hosted.edition,
+            (None, access) => access.as_ref().map_or(0, |access| access.edition),
         }
     }
 
@@ -297,6 +310,7 @@ mod tests {
             families: None,
             scopes: vec![Scope::ToolsRead],
             access: None,
+            hosted: None,
             pool: "shared".into(),
         }
     }

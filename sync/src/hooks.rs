@@ -90,7 +90,7 @@ struct HookConnection {
 pub enum HookEventKind {
     /// A fetch of the named repository.
     Fetch,
-    /// A listing of the whole connection.
+    /// A listing of the whole connection; and who may read the named repository, or any if none is named.
     List,
 }
 
@@ -103,6 +103,8 @@ pub struct HookEvent {
     pub repository: Option<String>,
     /// Its name with its owner or group, such as `acme/site`; at most 512 bytes.
     pub full_name: Option<String>,
+    /// Whether the named repository is private now.
+    pub is_private: bool,
 }
 
 /// The connections, and what is done for them.

@@ -7,6 +7,7 @@
 
 // In the order a connection meets them.
 mod settings;
+mod settings_error;
 mod connection;
 mod stored;
 mod filter;
@@ -17,6 +18,7 @@ mod wire;
 mod error;
 mod gather;
 mod repository;
+mod readers;
 mod text;
 pub mod slugs;
 pub mod changes;
@@ -29,14 +31,17 @@ mod tests;
 pub use app::{AppKeyError, AppToken};
 pub use client::{ClientError, HostClient};
 pub(crate) use client::{authorities, client_builder};
-pub use connection::{Connection, SettingsError};
+pub use connection::Connection;
 pub use dialect::HostKind;
 pub use error::ListingError;
 pub use filter::Exclusion;
 pub use gather::{FoundRepositories, Listing, ListingMark};
-pub use repository::HostedRepository;
+pub use readers::{AskedRepository, HostReader, ReaderSession, ReadersAnswer};
+pub use repository::{HostedRepository, Visibility};
 pub use settings::{
     AppCredential, AppCredentialSetting, ConnectionSettings, CredentialSetting, GiteaSource,
-    GithubSource, GitlabSource, UrlsSource,
+    GithubSource, GitlabSource, PermissionsSetting, UrlsSource,
 };
+pub use settings_error::SettingsError;
 pub use stored::StoredSettingsError;
+pub use wire::Budget;

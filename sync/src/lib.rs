@@ -7,6 +7,7 @@
 mod config;
 mod syncer;
 mod lister;
+mod permissions;
 mod runner;
 pub mod store;
 mod schedule;
@@ -14,6 +15,7 @@ mod overview;
 mod cleanup;
 mod gone;
 mod webhooks;
+mod host_tokens;
 mod app_tokens;
 pub mod credentials;
 pub mod remote;

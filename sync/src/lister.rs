@@ -11,8 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-use crate::app_tokens::AppTokens;
-use crate::credentials::Credentials;
+use crate::host_tokens::HostTokens;
 use crate::remote::AllowedProtocols;
 use crate::store::SyncStore;
 
@@ -26,9 +25,8 @@ const AT_ONCE: usize = 4;
 /// Lists what the database names.
 pub(crate) struct Lister {
     pub(crate) store: SyncStore,
-    pub(crate) credentials: Credentials,
+    pub(crate) tokens: HostTokens,
     pub(crate) allowed: AllowedProtocols,
-    pub(crate) apps: Arc<AppTokens>,
 }
 
 impl Lister {

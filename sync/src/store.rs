@@ -4,6 +4,7 @@ mod cleanup;
 mod hooks;
 mod listings;
 mod overview;
+mod permissions;
 mod process;
 
 use serde_json::Value;
@@ -19,6 +20,7 @@ use crate::mirror::Synced;
 pub(crate) use cleanup::KnownMirror;
 pub(crate) use listings::{KnownSources, LeasedListing, ListingOutcome};
 pub(crate) use overview::MirrorsOverview;
+pub(crate) use permissions::{DueReaders, LeasedPermissions, ReadersRow, RoundEnd};
 pub(crate) use process::SyncProcess;
 
 /// How long a lease is good without being renewed.

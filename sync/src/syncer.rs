@@ -11,12 +11,16 @@ use tokio_util::sync::CancellationToken;
 use crate::app_tokens::AppTokens;
 use crate::cleanup::Cleanup;
 use crate::config::SyncConfig;
+use crate::credentials::Credentials;
 use crate::git::{Git, GitProgramError};
 use crate::hooks;
+use crate::host_tokens::HostTokens;
 use crate::lister::Lister;
 use crate::metrics::SyncMetrics;
 use crate::orphans::wait_for_orphans;
 use crate::overview::{CaughtUp, Overview};
+use crate::permissions::Permissions;
+use crate::remote::AllowedProtocols;
 use crate::runner::Runner;
 use crate::server::{self, Admin};
 use crate::store::{SyncProcess, SyncStore};
@@ -31,6 +35,7 @@ pub struct Syncer {
     runner: Arc<Runner>,
     overview: Overview,
     lister: Arc<Lister>,
+    permissions: Arc<Permissions>,
     cleanup: Cleanup,
     webhooks: StoredConnections,
     admin: Admin,
@@ -88,12 +93,7 @@ impl Syncer {
         };
         let (credentials, allowed) = (config.credentials(), config.protocols());
         let apps = Arc::new(AppTokens::new(credentials.clone(), allowed.clone()));
-        let lister = Lister {
-            store: store.clone(),
-            credentials: credentials.clone(),
-            allowed,
-            apps: Arc::clone(&apps),
-        };
+        let (lister, permissions) = asking(&store, (&credentials, &apps), &allowed);
         let webhooks = StoredConnections {
             store: store.clone(),
             credentials,
@@ -114,7 +114,8 @@ impl Syncer {
                 mirrors: runner.mirrors.clone(),
                 keep,
             },
-            lister: Arc::new(lister),
+            lister,
+            permissions,
             runner: Arc::new(runner),
             webhooks,
             admin,
@@ -159,11 +160,12 @@ impl Syncer {
             tokio::join!(
                 Arc::clone(&self.runner).run(stop.clone()),
                 Arc::clone(&self.lister).run(stop.clone()),
+                Arc::clone(&self.permissions).run(stop.clone()),
                 self.cleanup.run(stop.clone())
             )
         };
         tokio::select! {
-            ((), (), ()) = work => Ok(()),
+            ((), (), (), ()) = work => Ok(()),
             () = self.overview.run() => Ok(()),
         }
     }
@@ -173,4 +175,27 @@ impl Syncer {
         let metrics = Arc::clone(&self.admin.metrics);
         move || metrics.text()
     }
+}
+
+/// What asks hosts: which repositories there are, and who may read them.
+fn asking(
+    store: &SyncStore,
+    (credentials, apps): (&Credentials, &Arc<AppTokens>),
+    allowed: &AllowedProtocols,
+) -> (Arc<Lister>, Arc<Permissions>) {
+    let tokens = HostTokens {
+        credentials: credentials.clone(),
+        apps: Arc::clone(apps),
+    };
+    let lister = Lister {
+        store: store.clone(),
+        tokens: tokens.clone(),
+        allowed: allowed.clone(),
+    };
+    let permissions = Permissions {
+        store: store.clone(),
+        tokens,
+        allowed: allowed.clone(),
+    };
+    (Arc::new(lister), Arc::new(permissions))
 }

@@ -31,9 +31,16 @@ impl HookConnections for StoredConnections {
 
     async fn due(&self, connection: Uuid, event: HookEvent) -> Result<(), HookStoreError> {
         let (id, path) = (event.repository.as_deref(), event.full_name.as_deref());
+        if event.is_private {
+            // First: it is out of sight whatever becomes of the rest.
+            self.store.hide_repository(connection, id, path).await?;
+        }
         match event.kind {
             HookEventKind::Fetch => self.store.request_mirrors(connection, id, path).await?,
-            HookEventKind::List => self.store.request_listing(connection).await?,
+            HookEventKind::List => {
+                self.store.request_readers(connection, id, path).await?;
+                self.store.request_listing(connection).await?;
+            }
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ mod interleaved;
 mod links;
 mod naming;
 mod passes;
+mod permissions;
 mod projects;
 mod repository;
 mod schema;
@@ -45,7 +46,15 @@ const fn attack(
 }
 
 #[rustfmt::skip]
-const ATTACKS: [Attack; 30] = [
+const ATTACKS: [Attack; 31] = [
+    attack("private repository of a host that does not let the caller read it", "a mirror that shows more than its source (CWE-863)", &[
+        ("tests/it/isolation/permissions.rs", "who_cannot_read_it_at_the_host_never_sees_it"),
+        ("tests/it/isolation/permissions.rs", "who_lost_it_at_the_host_finds_nothing_of_it"),
+        ("tests/it/isolation/permissions.rs", "an_account_is_who_has_the_login_now"),
+        ("tests/it/isolation/permissions.rs", "an_answer_counts_for_the_grace_of_its_connection_alone"),
+        ("tests/it/isolation/permissions.rs", "rules_and_the_host_both_have_to_give_it"),
+        ("tests/it/isolation/permissions.rs", "what_becomes_private_is_out_of_sight_within_a_second"),
+    ]),
     attack("project of the own tenant that no access rule gives", "broken access control between members of one tenant (OWASP A01, CWE-862)", &[
         ("tests/it/isolation/access.rs", "what_no_rule_gives_is_hidden_from_who_never_had_it"),
         ("tests/it/isolation/access.rs", "what_a_rule_denies_is_hidden_from_who_had_it_and_cursors_end"),

@@ -5,6 +5,7 @@ mod app;
 mod other_hosts;
 
 use std::{
+    collections::BTreeMap,
     net::SocketAddr,
     path::{Path, PathBuf},
     process::Stdio,
@@ -26,7 +27,7 @@ use tokio::{io::AsyncWriteExt as _, net::TcpListener, process::Command};
 
 use crate::{Repo, git, tls};
 
-pub use api::send_hook;
+pub use api::{send_hook, send_payload};
 pub use app::GivenToken;
 pub use other_hosts::{send_gitea_push, send_gitlab_push};
 
@@ -53,6 +54,8 @@ struct HostState {
     seen_processes: Mutex<String>,
     /// What its API lists for an organisation, as GitHub does; `None` if it has no API.
     listing: Mutex<Option<Vec<Value>>>,
+    /// Who may read each repository, by number and login.
+    readers: Mutex<BTreeMap<String, Vec<(i64, String)>>>,
     /// With which status its API refuses to list, and for how many seconds.
     limit: Mutex<Option<(StatusCode, u32)>>,
     /// An answer instead of git's own: `503 Service Unavailable`, or a redirect.

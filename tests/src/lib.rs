@@ -49,7 +49,7 @@ pub use fixture::HangEvent;
 pub use generated_history::GeneratedHistory;
 pub use git::git;
 pub use git_host::{
-    GitHost, GivenToken, credentials, send_gitea_push, send_gitlab_push, send_hook,
+    GitHost, GivenToken, credentials, send_gitea_push, send_gitlab_push, send_hook, send_payload,
 };
 pub use issuer::Issuer;
 pub use proxy::Proxy;

@@ -29,6 +29,7 @@ use workers::{Parts, Worker};
 mod access;
 mod gateways;
 mod grants;
+mod hosted;
 mod keys;
 mod passes;
 mod issuers;

@@ -1,7 +1,12 @@
-//! Which projects a caller may use: the access rules that its pass names, applied to its tenant's projects.
+//! Which projects a caller may use: the access rules that its pass names, applied to its tenant's projects, and what
+//! git hosts say of its accounts.
 //!
 //! Rules are read again when a pass names a later edition of them. Sets of projects are cached, since a tenant may have
-//! thousands of projects and each call asks. A set is for one list of projects, some rules and some tool families.
+//! thousands of projects and each call asks. A set is for one list of projects, some rules, some tool families, and one
+//! answer of the hosts. Both have to give a project; a rule that names a key by its label stands for its host.
+
+mod readable;
+mod readers;
 
 use std::sync::Arc;
 
@@ -10,13 +15,16 @@ use archway_proto::{
     chain::Chain,
     failure::Failure,
     fault::Fault,
-    pass::{Pass, PassAccess},
+    pass::Pass,
 };
 use archway_store::Stores;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use uuid::Uuid;
 
-use crate::projects::{Project, ProjectList};
+use crate::projects::ProjectList;
+use readers::{HostReads, Readers};
+
+pub(crate) use readable::Readable;
 
 /// Tenants whose rules are cached.
 const MAX_TENANTS: u64 = 10_000;
@@ -30,6 +38,7 @@ const SET_OVERHEAD: usize = 300;
 pub(crate) struct ProjectAccess {
     stores: Stores,
     rules: moka::sync::Cache<Uuid, Arc<TenantRules>>,
+    readers: Readers,
     sets: moka::sync::Cache<SetKey, Arc<ProjectSet>>,
 }
 
@@ -51,67 +60,91 @@ struct SetKey {
     tenant: Uuid,
     /// A hash of the list of projects.
     list: u64,
-    edition: i64,
-    rules: Box<[i64]>,
+    /// That of the rules, and their ids; `None` for a tenant without rules.
+    rules: Option<(i64, Box<[i64]>)>,
+    by_label: Box<[i64]>,
     families: Families,
+    /// The number of the hosts' answer.
+    reads: Option<u64>,
 }
 
 /// Tool families of which one has to be given for a project. Empty, or the basics: any.
 pub(crate) type Families = &'static [&'static str];
 
 /// Projects of a list, by their positions.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ProjectSet(Box<[u64]>);
 
 impl ProjectAccess {
     pub(crate) fn new(stores: Stores) -> ProjectAccess {
         ProjectAccess {
+            readers: Readers::new(stores.clone()),
             stores,
             rules: moka::sync::Cache::new(MAX_TENANTS),
             sets: moka::sync::Cache::builder()
                 .max_capacity(MAX_SET_BYTES)
                 .weigher(|key: &SetKey, set: &Arc<ProjectSet>| {
-                    let words = set.0.len() + key.rules.len();
+                    let rules = key.rules.as_ref().map_or(0, |(_, ids)| ids.len());
+                    let words = set.0.len() + rules + key.by_label.len();
                     u32::try_from(words * 8 + SET_OVERHEAD).unwrap_or(u32::MAX)
                 })
                 .build(),
         }
     }
 
-    /// The projects of a list that rules give to the caller by any of these families; `None` if its tenant has no
-    /// rules.
+    /// The projects of a list that rules and hosts give to the caller by any of these families; `None` if its tenant
+    /// has no rules, and no host says who may read any of them.
     ///
     /// # Errors
-    /// `unavailable` if the rules cannot be read.
+    /// `unavailable` if the rules, or the hosts' answers, cannot be read.
     pub(crate) async fn of(
         &self,
         pass: &Pass,
         list: &ProjectList,
         families: Families,
     ) -> Result<Option<Arc<ProjectSet>>, Failure> {
-        let Some(access) = &pass.access else {
+        let (rules, reads) = (pass.rules(), list.has_guarded());
+        if rules.is_none() && !reads {
             return Ok(None);
+        }
+        let rules = match rules {
+            Some(ids) => Some((self.rules(pass.tenant_id, pass.edition()).await?, ids)),
+            None => None,
         };
-        let rules = self.rules(pass.tenant_id, access).await?;
+        let reads = match reads {
+            true => Some(self.readers.of(pass, list).await?),
+            false => None,
+        };
+        let by_label = pass.hosted.as_ref().map(|hosted| &*hosted.by_label);
+        let by_label = by_label.unwrap_or_default();
         let key = SetKey {
             tenant: pass.tenant_id,
             list: list.hash(),
-            edition: rules.edition,
-            rules: access.rules.clone().into(),
+            rules: rules.as_ref().map(|(it, ids)| (it.edition, (*ids).into())),
+            by_label: by_label.into(),
             families,
+            reads: reads.as_ref().map(|reads| reads.number),
         };
         if let Some(known) = self.sets.get(&key) {
             return Ok(Some(known));
         }
-        let set = Arc::new(rules.applied(access, list, families));
+        let mut set = match &rules {
+            Some((rules, ids)) => rules.applied(ids, list, families),
+            None => ProjectSet::full(list.len()),
+        };
+        if let Some(reads) = reads {
+            let labelled = rules.map(|(rules, _)| rules.applied(by_label, list, families));
+            set.guard(list, &reads, labelled.as_ref());
+        }
+        let set = Arc::new(set);
         self.sets.insert(key, Arc::clone(&set));
         Ok(Some(set))
     }
 
-    /// The rules of a tenant, of the pass's edition or a later one.
-    async fn rules(&self, tenant: Uuid, access: &PassAccess) -> Result<Arc<TenantRules>, Failure> {
+    /// The rules of a tenant, of this edition or a later one.
+    async fn rules(&self, tenant: Uuid, edition: i64) -> Result<Arc<TenantRules>, Failure> {
         let known = self.rules.get(&tenant);
-        if let Some(known) = known.filter(|known| known.edition >= access.edition) {
+        if let Some(known) = known.filter(|known| known.edition >= edition) {
             return Ok(known);
         }
         let (edition, rules) = usable(self.stores.tenant(tenant).access_rules().await)?;
@@ -124,9 +157,9 @@ impl ProjectAccess {
 }
 
 impl TenantRules {
-    /// The projects that the rules of a pass give by any of these families.
-    fn applied(&self, access: &PassAccess, list: &ProjectList, families: Families) -> ProjectSet {
-        let is_named = |rule: &&CompiledRule| access.rules.contains(&rule.rule.id);
+    /// The projects that the rules with these ids give by any of these families.
+    fn applied(&self, ids: &[i64], list: &ProjectList, families: Families) -> ProjectSet {
+        let is_named = |rule: &&CompiledRule| ids.contains(&rule.rule.id);
         let rules: Vec<&CompiledRule> = self.rules.iter().filter(is_named).collect();
         // A family that no rule names is given like any other one that none names.
         let named = rules
@@ -193,6 +226,28 @@ impl ProjectSet {
         ProjectSet(vec![0; length.div_ceil(64)].into())
     }
 
+    fn full(length: usize) -> ProjectSet {
+        let mut set = ProjectSet::empty(length);
+        (0..length).for_each(|at| set.add(at));
+        set
+    }
+
+    /// Takes out what a host guards, unless its answer or a rule by label gives it.
+    fn guard(&mut self, list: &ProjectList, reads: &HostReads, labelled: Option<&ProjectSet>) {
+        for (at, project) in list.iter().enumerate() {
+            let is_given = |set: &ProjectSet| set.has(at);
+            if project.is_guarded && !reads.set.has(at) && !labelled.is_some_and(is_given) {
+                self.remove(at);
+            }
+        }
+    }
+
+    fn remove(&mut self, at: usize) {
+        if let Some(word) = self.0.get_mut(at / 64) {
+            *word &= !(1 << (at % 64));
+        }
+    }
+
     fn add(&mut self, at: usize) {
         if let Some(word) = self.0.get_mut(at / 64) {
             *word |= 1 << (at % 64);
@@ -203,57 +258,6 @@ impl ProjectSet {
     pub(crate) fn has(&self, at: usize) -> bool {
         let word = self.0.get(at / 64).copied().unwrap_or(0);
         word >> (at % 64) & 1 == 1
-    }
-}
-
-/// The projects that a caller may read.
-pub(crate) struct Readable {
-    all: Arc<ProjectList>,
-    /// Those that access rules give; `None` for all.
-    given: Option<Arc<ProjectSet>>,
-    pass: Arc<Pass>,
-}
-
-impl Readable {
-    pub(crate) fn new(
-        all: Arc<ProjectList>,
-        given: Option<Arc<ProjectSet>>,
-        pass: Arc<Pass>,
-    ) -> Readable {
-        Readable { all, given, pass }
-    }
-
-    /// Whether these are all projects of the tenant, now and later.
-    pub(crate) fn is_all(&self) -> bool {
-        self.given.is_none() && self.pass.narrowed_to().is_none()
-    }
-
-    /// The project with this slug.
-    pub(crate) fn get(&self, slug: &str) -> Option<&Arc<Project>> {
-        let at = self.all.position(slug)?;
-        self.all.get(at).filter(|project| self.has(at, project))
-    }
-
-    /// All of them, by slug.
-    pub(crate) fn list(&self) -> Vec<Arc<Project>> {
-        let projects = self.all.iter().enumerate();
-        let readable = projects.filter(|(at, project)| self.has(*at, project));
-        readable.map(|(_, project)| Arc::clone(project)).collect()
-    }
-
-    /// Projects with these slugs, of which the pass decides which are readable.
-    #[cfg(test)]
-    pub(crate) fn for_tests(pass: &Pass, slugs: &[&str]) -> Readable {
-        let projects = slugs.iter().map(|slug| Arc::new(Project::with_slug(slug)));
-        Readable {
-            all: Arc::new(ProjectList::of(projects.collect())),
-            given: None,
-            pass: Arc::new(pass.clone()),
-        }
-    }
-
-    fn has(&self, at: usize, project: &Project) -> bool {
-        self.given.as_ref().is_none_or(|given| given.has(at)) && self.pass.is_for(&project.slug)
     }
 }
 
@@ -276,6 +280,7 @@ fn unavailable() -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::projects::Project;
 
     fn rule(id: i64, projects: &[&str], families: &[&str], deny: bool) -> CompiledRule {
         let texts = |texts: &[&str]| texts.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
@@ -300,13 +305,8 @@ mod tests {
     /// The slugs that the rules with these ids give.
     fn given(rules: Vec<CompiledRule>, ids: &[i64], families: Families) -> Vec<String> {
         let rules = TenantRules { edition: 1, rules };
-        let access = PassAccess {
-            edition: 1,
-            rules: ids.to_vec(),
-            projects: None,
-        };
         let list = list();
-        let set = rules.applied(&access, &list, families);
+        let set = rules.applied(ids, &list, families);
         let given = list.iter().enumerate().filter(|(at, _)| set.has(*at));
         given.map(|(_, project)| project.slug.clone()).collect()
     }

@@ -328,6 +328,7 @@ mod tests {
             families: None,
             scopes: vec![archway_proto::catalog::Scope::ToolsRead],
             access: None,
+            hosted: None,
             pool: "shared".to_owned(),
         }
     }

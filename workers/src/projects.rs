@@ -40,6 +40,8 @@ pub struct Project {
     pub(crate) mirror: Option<MirrorState>,
     /// What its host says of it.
     pub(crate) hosted: HostedText,
+    /// Whether its host alone says who may read it.
+    pub(crate) is_guarded: bool,
 }
 
 #[cfg(test)]
@@ -53,6 +55,7 @@ impl Project {
             rules: Arc::new(Rules::new(&[], &[], None).unwrap()),
             mirror: None,
             hosted: HostedText::default(),
+            is_guarded: false,
         }
     }
 }
@@ -61,20 +64,31 @@ impl Project {
 pub(crate) struct ProjectList {
     projects: Vec<Arc<Project>>,
     hash: u64,
+    has_guarded: bool,
+    /// How often access rules and readers had changed before it was read.
+    edition: i64,
 }
 
 impl ProjectList {
     /// A list of projects that are in the order of their slugs.
     pub(crate) fn of(projects: Vec<Arc<Project>>) -> ProjectList {
-        let facts = projects.iter().map(|it| (&it.slug, &it.hosted.topics));
+        let facts = projects.iter();
+        let facts = facts.map(|it| (&it.slug, &it.hosted.topics, it.id, it.is_guarded));
         let facts: Vec<_> = facts.collect();
         ProjectList {
             hash: HASHER.hash_one(&facts),
+            has_guarded: projects.iter().any(|it| it.is_guarded),
             projects,
+            edition: 0,
         }
     }
 
-    /// A hash of what access rules look at: the slugs and topics.
+    /// Whether a host alone says who may read some of them.
+    pub(crate) fn has_guarded(&self) -> bool {
+        self.has_guarded
+    }
+
+    /// A hash of what access looks at: ids, slugs and topics, and whose readers a host names.
     pub(crate) fn hash(&self) -> u64 {
         self.hash
     }
@@ -125,10 +139,16 @@ impl Projects {
         self.fresh.insert(tenant, projects).await;
     }
 
-    /// The projects of a tenant, by slug.
-    pub(crate) async fn of(&self, tenant: Uuid) -> Result<Arc<ProjectList>, Failure> {
+    /// The projects of a tenant, by slug, of this edition of its access or a later one.
+    ///
+    /// # Errors
+    /// `unavailable` if Postgres does not answer and no such list is known: a later edition may hide a project.
+    pub(crate) async fn of(&self, tenant: Uuid, edition: i64) -> Result<Arc<ProjectList>, Failure> {
         if let Some(fresh) = self.fresh.get(&tenant).await {
-            return Ok(fresh);
+            if fresh.edition >= edition {
+                return Ok(fresh);
+            }
+            self.fresh.invalidate(&tenant).await;
         }
         // A separate task: a query that exceeds the wait still refreshes the cache.
         let projects = self.clone();
@@ -138,12 +158,14 @@ impl Projects {
                 .try_get_with(tenant, projects.load(tenant))
                 .await
         }));
-        let Some(last_known) = self.last_known.get(&tenant) else {
+        let last_known = self.last_known.get(&tenant);
+        let Some(last_known) = last_known.filter(|known| known.edition >= edition) else {
             let read = load.await.map_err(|_panicked| unavailable())?;
-            return read.map_err(|_logged| unavailable());
+            let read = read.map_err(|_logged| unavailable())?;
+            return self.not_older(tenant, read, edition).await;
         };
         match tokio::time::timeout(REFRESH_WAIT, load).await {
-            Ok(Ok(Ok(projects))) => Ok(projects),
+            Ok(Ok(Ok(projects))) if projects.edition >= edition => Ok(projects),
             Ok(_failed) => {
                 // Cached as fresh, so that an unavailable Postgres is not queried by every call.
                 self.fresh.insert(tenant, Arc::clone(&last_known)).await;
@@ -153,8 +175,26 @@ impl Projects {
         }
     }
 
+    /// This list, or one that is read now: another call may have begun to read it before the edition.
+    async fn not_older(
+        &self,
+        tenant: Uuid,
+        read: Arc<ProjectList>,
+        edition: i64,
+    ) -> Result<Arc<ProjectList>, Failure> {
+        if read.edition >= edition {
+            return Ok(read);
+        }
+        let read = self.load(tenant).await.map_err(|_logged| unavailable())?;
+        self.fresh.insert(tenant, Arc::clone(&read)).await;
+        match read.edition >= edition {
+            true => Ok(read),
+            false => Err(unavailable()),
+        }
+    }
+
     async fn load(&self, tenant: Uuid) -> Result<Arc<ProjectList>, StoreError> {
-        let rows = self
+        let (edition, rows) = self
             .stores
             .tenant(tenant)
             .projects()
@@ -163,7 +203,10 @@ impl Projects {
                 tracing::warn!(error = %Chain(error), "projects could not be read");
             })?;
         let projects = rows.into_iter().filter_map(project).collect();
-        let projects = Arc::new(ProjectList::of(projects));
+        let projects = Arc::new(ProjectList {
+            edition,
+            ..ProjectList::of(projects)
+        });
         self.last_known.insert(tenant, Arc::clone(&projects));
         Ok(projects)
     }
@@ -188,6 +231,7 @@ fn project(row: ProjectRow) -> Option<Arc<Project>> {
         rules: Arc::new(rules),
         mirror: row.mirror,
         hosted: row.hosted,
+        is_guarded: row.is_guarded,
     }))
 }
 

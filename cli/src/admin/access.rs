@@ -1,21 +1,23 @@
 //! `archway access`: who may use which projects and tool families of a tenant.
 //!
-//! The code that decides is that of gateways ([`AccessRule::is_about`]) and workers ([`CompiledRule`]); this file only
-//! asks it.
+//! The code that decides by rules is that of gateways and workers.
 
 mod answer;
+mod explain;
 
-use archway_proto::access::{AccessRule, BASICS, Caller, is_given};
-use archway_workers::access::CompiledRule;
+use archway_proto::access::Caller;
+use archway_proto::host_account::HostAccount;
 use clap::Subcommand;
 
 use super::AdminError;
 use super::connect::Installation;
-use super::input::{check_families, families};
+use super::input::check_families;
 use super::print::print;
 use super::source_text::refused;
-use crate::tenants::{AccessTerms, TenantError};
-use answer::{AccessChange, Explained, ExplainedProject, RuleList};
+use crate::tenants::AccessTerms;
+use answer::{AccessChange, RuleList};
+
+pub(super) use answer::age_text;
 
 /// Arguments of `archway access`.
 #[derive(Debug, clap::Args)]
@@ -100,6 +102,15 @@ struct CallerArgs {
     /// A group that the token names; several times for several.
     #[arg(long, value_name = "GROUP", conflicts_with = "key")]
     group: Vec<String>,
+    /// An account at the host of a connection with `permissions: host`, as the token names it: `CONNECTION:login:NAME`,
+    /// `CONNECTION:id:NUMBER` or `CONNECTION:email:ADDRESS`; several times for several.
+    #[arg(long, value_name = "ACCOUNT", conflicts_with = "key", value_parser = account)]
+    account: Vec<HostAccount>,
+}
+
+fn account(text: &str) -> Result<HostAccount, &'static str> {
+    HostAccount::parse(text)
+        .ok_or("write CONNECTION:login:NAME, CONNECTION:id:NUMBER or CONNECTION:email:ADDRESS")
 }
 
 impl CallerArgs {
@@ -163,7 +174,8 @@ pub async fn run(args: AccessArgs) -> Result<(), AdminError> {
             who,
             project,
         } => {
-            let explained = explain(installation, tenant, who, project.as_deref()).await?;
+            let only = project.as_deref();
+            let explained = explain::explain(installation, tenant, who, only).await?;
             print(&explained, json)
         }
     }
@@ -181,81 +193,4 @@ async fn add(
     });
     let (rule, rules) = added.await?;
     Ok(AccessChange::added(tenant, rule, rules))
-}
-
-/// What a principal may use, project by project.
-async fn explain(
-    installation: &Installation,
-    tenant: &str,
-    who: &CallerArgs,
-    only: Option<&str>,
-) -> Result<Explained, AdminError> {
-    let read = installation.read(async |tx, _| {
-        let id = tx.find_tenant(tenant).await?;
-        let projects = tx.projects(id).await?.into_iter();
-        let projects = projects.filter(|it| it.removed_at.is_none());
-        let mut slugs: Vec<String> = projects.map(|it| it.slug).collect();
-        if let Some(only) = only {
-            slugs.retain(|slug| slug == only);
-            if slugs.is_empty() {
-                return Err(TenantError::Missing {
-                    kind: "project",
-                    name: only.to_owned(),
-                }
-                .into());
-            }
-        }
-        Ok((
-            tx.access_rules(id).await?,
-            slugs,
-            tx.project_topics(id).await?,
-        ))
-    });
-    let (rules, slugs, topics) = read.await?;
-    let has_rules = !rules.is_empty();
-    let about = rules.into_iter().filter(|rule| rule.is_about(who.caller()));
-    let about = about.map(CompiledRule::of).collect::<Result<Vec<_>, _>>();
-    let about = about.map_err(refused)?;
-    let families = families()?;
-    let projects = slugs.iter().map(|slug| {
-        let topics = topics.get(slug).map_or(&[][..], Vec::as_slice);
-        explained(slug, topics, &about, &families)
-    });
-    Ok(Explained {
-        tenant: tenant.to_owned(),
-        principal: who.name(),
-        has_rules,
-        rules: about.iter().map(|rule| rule.rule().id).collect(),
-        projects: projects.collect(),
-    })
-}
-
-fn explained(
-    slug: &str,
-    topics: &[String],
-    about: &[CompiledRule],
-    families: &[String],
-) -> ExplainedProject {
-    let of_project: Vec<&AccessRule> = about
-        .iter()
-        .filter(|rule| rule.is_about(slug, topics))
-        .map(CompiledRule::rule)
-        .collect();
-    let by = |deny: bool| {
-        let rules = of_project.iter().filter(|rule| rule.deny == deny);
-        rules.map(|rule| rule.id).collect()
-    };
-    let others = families.iter().filter(|family| *family != BASICS);
-    let given = others.filter(|family| is_given(of_project.iter().copied(), family));
-    let mut given: Vec<String> = given.cloned().collect();
-    if !given.is_empty() {
-        given.insert(0, BASICS.to_owned());
-    }
-    ExplainedProject {
-        project: slug.to_owned(),
-        is_whole: given.len() == families.len(),
-        families: given,
-        given_by: by(false),
-        denied_by: by(true),
-    }
 }

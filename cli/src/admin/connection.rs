@@ -6,9 +6,10 @@ mod preview;
 use std::path::PathBuf;
 
 use archway_sync::hosts::{
-    ConnectionSettings, CredentialSetting, GiteaSource, GithubSource, GitlabSource, UrlsSource,
+    ConnectionSettings, CredentialSetting, GiteaSource, GithubSource, GitlabSource,
+    PermissionsSetting, UrlsSource,
 };
-use clap::{ArgGroup, Subcommand};
+use clap::{ArgGroup, Subcommand, ValueEnum};
 
 use super::AdminError;
 use super::connect::Installation;
@@ -123,8 +124,21 @@ struct SettingsArgs {
     /// The proxy for https.
     #[arg(long, value_name = "URL")]
     https_proxy: Option<String>,
+    /// Who says who may see private repositories: `host` for their host [default: everybody of the tenant sees them].
+    #[arg(long, value_name = "WHO")]
+    permissions: Option<PermissionsArg>,
+    /// With --permissions: for how many hours an answer of the host counts [default: 12].
+    #[arg(long, value_name = "HOURS", requires = "permissions")]
+    permissions_grace: Option<u32>,
     #[command(flatten)]
     protocols: ProtocolArgs,
+}
+
+/// Who says who may see private repositories.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum PermissionsArg {
+    /// Their host.
+    Host,
 }
 
 /// Runs the command.
@@ -146,7 +160,8 @@ pub async fn run(args: ConnectionArgs) -> Result<(), AdminError> {
             let shown = installation.read(async |tx, _| {
                 let id = tx.find_tenant(&which.tenant).await?;
                 let connection = tx.find_connection(id, &which.name).await?;
-                Ok(ShownConnection::of(&which.tenant, connection))
+                let permissions = tx.permissions_state(connection.id).await?;
+                Ok(ShownConnection::of(&which.tenant, connection, permissions))
             });
             print(&shown.await?, json)
         }
@@ -211,6 +226,10 @@ impl SettingsArgs {
             max: self.max,
             ca_file: self.ca_file.clone(),
             https_proxy: self.https_proxy.clone(),
+            permissions: self
+                .permissions
+                .map(|PermissionsArg::Host| PermissionsSetting::Host),
+            permissions_grace: self.permissions_grace,
         }
     }
 }

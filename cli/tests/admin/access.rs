@@ -119,3 +119,119 @@ fn a_file_sets_exactly_its_rules_and_keeps_those_that_stay() {
     apply(", access: []").ok();
     assert_eq!(edition(&installation), ["6"]);
 }
+
+#[test]
+fn what_a_host_says_is_explained_with_its_age() {
+    let installation = installation();
+    let connection = "connection add acme github --github acme --credential github";
+    installation
+        .run(&format!(
+            "{connection} --permissions host --permissions-grace 6"
+        ))
+        .ok();
+    installation.sql(
+        "insert into sources (project_id, tenant_id, url, host, connection_id, host_id, visibility) \
+         select p.id, p.tenant_id, 'https://github.com/acme/x', 'github.com', c.id, p.slug, \
+                case p.slug when 'web-2' then 'public' else 'private' end from projects p, connections c; \
+         insert into host_readers (project_id, connection_id, tenant_id, readers, listed_at) \
+         select project_id, connection_id, tenant_id, '{7}', now() - interval '130 minutes' from sources \
+         where host_id = 'api'; \
+         insert into host_accounts (connection_id, tenant_id, account, login) \
+         select connection_id, tenant_id, 7, 'ada' from host_permissions",
+    );
+    let token = "access explain acme --issuer https://login.example --subject s";
+    let ada = format!("{token} --account github:login:Ada");
+    let text = installation.run(&ada).ok();
+    assert!(text.contains("the tenant has no rules"), "{text}");
+    for (project, says) in [
+        (
+            "api",
+            "all                             github: reads it, as of 2 h ago",
+        ),
+        (
+            "web-1",
+            "none                            github: has not answered yet",
+        ),
+        ("web-2", "all"),
+    ] {
+        let line = text.lines().find(|line| line.starts_with(project)).unwrap();
+        let words = |text: &str| {
+            text.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(words(line), words(&format!("{project} {says}")), "{text}");
+    }
+    let answer = |line: &str| {
+        let explained = installation.json(&format!("{line} --project api"));
+        let project = &explained["projects"][0];
+        assert_eq!(
+            project["families"].as_array().unwrap().is_empty(),
+            project["host"]["answer"] != "reads"
+        );
+        project["host"].clone()
+    };
+    let said = answer(&format!("{token} --account github:id:7"));
+    assert_eq!(
+        (&said["answer"], &said["connection"]),
+        (&json!("reads"), &json!("github"))
+    );
+    assert!(
+        (7800..7900).contains(&said["age_seconds"].as_i64().unwrap()),
+        "{said}"
+    );
+    assert_eq!(
+        answer(&format!("{token} --account github:login:eve"))["answer"],
+        "does_not_read"
+    );
+    assert_eq!(answer(token)["answer"], "does_not_read");
+    assert_eq!(
+        answer("access explain acme --key ci")["answer"],
+        "no_account"
+    );
+    let shown = installation.run("connection show acme github").ok();
+    let says =
+        "permissions: the host said who may read 1 of 2 private repositories, the oldest 2 h ago";
+    assert!(shown.contains(says), "{shown}");
+
+    installation.sql("update host_readers set listed_at = now() - interval '7 hours'");
+    assert_eq!(answer(&ada)["answer"], "too_old");
+    let state = installation.json("connection show acme github");
+    assert_eq!(state["permissions"]["answered"], 0);
+    // A rule that names a key by its label stands for the host; one for everyone does not.
+    for (who, is_given) in [("everyone", false), ("key:ci", true)] {
+        installation
+            .run(&format!("access allow acme --who {who} --project *"))
+            .ok();
+        let explained = installation.json("access explain acme --key ci --project api");
+        let families = explained["projects"][0]["families"].as_array().unwrap();
+        assert_eq!(!families.is_empty(), is_given, "{explained}");
+    }
+}
+
+#[test]
+fn permissions_need_a_host_that_can_be_asked() {
+    let installation = installation();
+    for (more, says) in [
+        (
+            "--repository https://one.example/a/x --permissions host",
+            "a list of URLs",
+        ),
+        ("--github acme --permissions host", "`credential`"),
+        (
+            "--github acme --credential github --permissions host --permissions-grace 0",
+            "1 to 720",
+        ),
+        ("--github acme --permissions-grace 5", "--permissions"),
+        ("--github acme --permissions nobody", "host"),
+    ] {
+        let refused = installation
+            .run(&format!("connection add acme org {more}"))
+            .refusal();
+        assert!(refused.contains(says), "{more}: {refused}");
+    }
+    let refused = installation
+        .run("access explain acme --issuer https://a --subject s --account ada")
+        .refusal();
+    assert!(refused.contains("CONNECTION:login:NAME"), "{refused}");
+}

@@ -36,7 +36,9 @@ fn named() -> Installation {
          insert into sync_processes (id, place, version, name, host, admin) \
          values (gen_random_uuid(), '{NAME}', '{NAME}', '{NAME}', '{NAME}', '127.0.0.1:1'); \
          insert into connections (tenant_id, name, settings) \
-         select id, 'org', jsonb_build_object('github', jsonb_build_object('org', '{NAME}')) from tenants; \
+         select id, 'org', jsonb_build_object('github', jsonb_build_object('org', '{NAME}'), 'permissions', 'host') \
+         from tenants; \
+         update host_permissions set message = '{NAME}'; \
          insert into access_rules (tenant_id, who, projects, families) \
          select id, array['everyone'], array['*'], array['{NAME}'] from tenants; \
          update listings set message = '{NAME}'; \

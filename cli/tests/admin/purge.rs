@@ -15,7 +15,11 @@ const ROWS: &str = "
     insert into sources (tenant_id, project_id, url, host)
         select tenant_id, id, 'https://host/a', 'host' from projects;
     insert into mirrors (tenant_id, project_id, place) select tenant_id, project_id, '' from sources;
-    insert into connections (tenant_id, name, settings) select id, 'org', '{}' from tenants;
+    insert into connections (tenant_id, name, settings) select id, 'org', '{\"permissions\": \"host\"}' from tenants;
+    insert into host_readers (project_id, connection_id, tenant_id)
+        select s.project_id, h.connection_id, s.tenant_id from sources s join host_permissions h using (tenant_id);
+    insert into host_accounts (connection_id, tenant_id, account, login)
+        select connection_id, tenant_id, 1, 'ada' from host_permissions;
     insert into access_rules (tenant_id, who, projects) select id, array['everyone'], array['*'] from tenants;
     insert into memory_logs (tenant_id, project_id, log, count, bytes, last_at)
         select tenant_id, id, 'discoveries', 1, 1, now() from projects;

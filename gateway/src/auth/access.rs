@@ -1,4 +1,5 @@
-//! The access rules of tenants: which of them are about a caller.
+//! The access rules of tenants: which of them are about a caller. And which of their connections say by a git host who
+//! may read what: which of the caller's accounts count.
 //!
 //! A tenant's rules are read once for all its callers and cached like records of keys: a change notification about
 //! the tenant ends their use. So a change is in force within a second. While Postgres is away, callers keep what their
@@ -6,7 +7,10 @@
 
 use std::sync::Arc;
 
-use archway_proto::access::{AccessRule, Caller, Who};
+use archway_proto::{
+    access::{AccessRule, Caller, Who},
+    host_account::HostAccount,
+};
 use uuid::Uuid;
 
 use super::{
@@ -14,7 +18,7 @@ use super::{
     versions::{RecordVersion, RecordVersions},
 };
 use crate::{
-    caller::CallerAccess,
+    caller::{CallerAccess, CallerAtHosts},
     store::{StoreError, Stores},
 };
 
@@ -26,6 +30,8 @@ const MOST_TENANTS: u64 = 10_000;
 pub(super) struct TenantAccess {
     edition: i64,
     rules: Vec<AccessRule>,
+    /// Connections whose host says who may read what.
+    hosts: Vec<String>,
     read: RecordVersion,
 }
 
@@ -70,7 +76,8 @@ impl AccessRules {
         Ok(access)
     }
 
-    /// The rules about an API key; `None` if its tenant has no rules.
+    /// What is decided about an API key; `None` if its tenant has no rules and no host decides. A key is nobody's
+    /// account.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -88,25 +95,40 @@ impl AccessRules {
             false => None,
         };
         let label = label.unwrap_or_default();
-        Ok(access.about(Caller::Key { label: &label }))
+        Ok(access.about(Caller::Key { label: &label }, &[]))
     }
 
     async fn read(&self, tenant: Uuid) -> Result<TenantAccess, StoreError> {
         let read = self.versions.reading();
-        let (edition, rules) = self.stores.tenant(tenant).access_rules().await?;
+        let (edition, rules, hosts) = self.stores.tenant(tenant).access_rules().await?;
         Ok(TenantAccess {
             edition,
             rules,
+            hosts,
             read,
         })
     }
 }
 
 impl TenantAccess {
-    /// The rules about a caller; `None` if the tenant has no rules.
-    pub(super) fn about(&self, caller: Caller<'_>) -> Option<CallerAccess> {
+    /// What is decided about a caller with these accounts; `None` if the tenant has no rules and no host decides.
+    pub(super) fn about(
+        &self,
+        caller: Caller<'_>,
+        accounts: &[HostAccount],
+    ) -> Option<CallerAccess> {
         let about = self.rules.iter().filter(|rule| rule.is_about(caller));
-        (!self.rules.is_empty()).then(|| CallerAccess::new(self.edition, about.cloned().collect()))
+        let rules = (!self.rules.is_empty()).then(|| about.cloned().collect());
+        let at_hosts = (!self.hosts.is_empty()).then(|| {
+            let named = self.rules.iter().filter(|rule| rule.names_key(caller));
+            let counts = |it: &&HostAccount| self.hosts.contains(&it.connection);
+            CallerAtHosts {
+                by_label: named.map(|rule| rule.id).collect(),
+                accounts: accounts.iter().filter(counts).cloned().collect(),
+            }
+        });
+        let decides = rules.is_some() || at_hosts.is_some();
+        decides.then(|| CallerAccess::new(self.edition, rules, at_hosts))
     }
 
     #[cfg(test)]
@@ -114,6 +136,7 @@ impl TenantAccess {
         TenantAccess {
             edition: 0,
             rules: Vec::new(),
+            hosts: Vec::new(),
             read: RecordVersion {
                 at: tokio::time::Instant::now(),
                 version: 1,
@@ -153,10 +176,10 @@ mod tests {
     #[test]
     fn without_rules_nothing_is_restricted_and_with_one_all_else_is() {
         let key = Caller::Key { label: "ci" };
-        assert_eq!(tenant(Vec::new()).about(key), None);
+        assert_eq!(tenant(Vec::new()).about(key, &[]), None);
         let others = tenant(vec![rule(1, "group:dev", "*", &[], false)]);
-        let about = others.about(key).unwrap();
-        assert!(about.ids().is_empty() && !about.covers("files"));
+        let about = others.about(key, &[]).unwrap();
+        assert!(about.ids() == Some(Vec::new()) && !about.covers("files"));
     }
 
     #[test]
@@ -168,7 +191,7 @@ mod tests {
         ];
         let access = tenant(rules);
         let covered = |label: &str| {
-            let about = access.about(Caller::Key { label }).unwrap();
+            let about = access.about(Caller::Key { label }, &[]).unwrap();
             ["files", "git", "memory"].map(|family| about.covers(family))
         };
         assert_eq!(covered("ci"), [true, false, false]);

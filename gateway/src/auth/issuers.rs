@@ -21,6 +21,7 @@ pub use error::{IssuerProblem, IssuersError};
 pub(super) use token::UnverifiedToken;
 
 mod document;
+mod accounts;
 mod config;
 mod error;
 mod token;

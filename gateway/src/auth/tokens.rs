@@ -138,11 +138,14 @@ impl Tokens {
             projects: rules.projects.clone(),
             families: rules.families.clone(),
             default_project: rules.default_project.clone(),
-            access: record.access.about(Caller::Token {
-                issuer: &rules.name,
-                subject: &claims.subject,
-                groups: &claims.groups,
-            }),
+            access: record.access.about(
+                Caller::Token {
+                    issuer: &rules.name,
+                    subject: &claims.subject,
+                    groups: &claims.groups,
+                },
+                &claims.accounts,
+            ),
             pool: record.pool.clone(),
             terms: Terms::new(1, record.limits.clone()),
             version: self.versions.number(),

@@ -32,7 +32,7 @@ pub(crate) struct PrincipalFacts {
     pub(crate) projects: Option<Vec<String>>,
     pub(crate) families: Option<Vec<String>>,
     pub(crate) default_project: Option<String>,
-    /// `None` if the tenant has no access rules.
+    /// `None` if the tenant has no access rules, and no host says who may read any of its projects.
     pub(crate) access: Option<CallerAccess>,
     pub(crate) pool: String,
     pub(crate) terms: Terms,
@@ -87,12 +87,11 @@ impl Principal {
             && facts.access.as_ref().is_none_or(|it| it.covers(family))
     }
 
-    /// What the caller's cursors are bound to: its tenant, and the access rules about it.
+    /// What the caller's cursors are bound to: its tenant, the access rules about it, and its accounts at hosts.
     pub(crate) fn cursor_scope(&self) -> Vec<u8> {
-        let rules = self.0.access.as_ref();
-        let rules = rules.map(|it| format!("{:?}", it.ids()));
-        let rules = rules.unwrap_or_default();
-        [self.0.tenant_id.as_bytes(), rules.as_bytes()].concat()
+        let access = self.0.access.as_ref();
+        let access = access.map(CallerAccess::cursor_scope).unwrap_or_default();
+        [self.0.tenant_id.as_bytes(), access.as_bytes()].concat()
     }
 
     /// The version of the credential's record. Anything derived from the principal may be cached
@@ -114,19 +113,20 @@ impl Principal {
     /// The pass that tells workers who calls.
     pub(crate) fn pass(&self, pool: &str) -> Pass {
         let facts = &self.0;
+        let access = facts.access.as_ref();
+        let access = access.map(|access| access.for_pass(facts.projects.clone()));
+        let (access, hosted) = access.unwrap_or_default();
         Pass {
             tenant_id: facts.tenant_id,
             tenant: facts.tenant.clone(),
             principal: facts.name.clone(),
             projects: match &facts.access {
-                // A worker of an earlier build knows no rules, and must show nothing.
+                // A worker of an earlier build knows neither rules nor hosts, and must show nothing.
                 Some(_) => Some(Vec::new()),
                 None => facts.projects.clone(),
             },
-            access: facts
-                .access
-                .as_ref()
-                .map(|access| access.for_pass(facts.projects.clone())),
+            access,
+            hosted,
             default_project: facts.default_project.clone(),
             scopes: facts.scopes.clone(),
             families: facts.families.clone(),

@@ -48,6 +48,7 @@ fn event(host: HookHost, name: &str, payload: &Payload) -> Option<HookEvent> {
         kind: if names_one { kind } else { HookEventKind::List },
         repository: payload.repository().map(str::to_owned),
         full_name: payload.full_name().map(str::to_owned),
+        is_private: names_one && payload.is_private(host),
     })
 }
 
@@ -59,7 +60,7 @@ fn kind_of_github(name: &str, action: Option<&str>) -> Option<HookEventKind> {
             let counts = action.is_none_or(|action| LISTED_ACTIONS.contains(&action));
             counts.then_some(HookEventKind::List)
         }
-        "member" | "membership" | "organization" | "team" => Some(HookEventKind::List),
+        "member" | "membership" | "organization" | "team" | "team_add" => Some(HookEventKind::List),
         _ => None,
     }
 }
@@ -102,6 +103,7 @@ mod tests {
             ("membership", "removed", Some(List)),
             ("organization", "member_added", Some(List)),
             ("team", "added_to_repository", Some(List)),
+            ("team_add", "", Some(List)),
             ("ping", "", None),
             ("issues", "opened", None),
             ("PUSH", "", None),
@@ -146,6 +148,7 @@ mod tests {
             kind: HookEventKind::List,
             repository: None,
             full_name: None,
+            is_private: false,
         };
         assert_eq!(event, Some(whole));
     }

@@ -23,6 +23,9 @@ pub(super) struct Payload {
     event_name: Said,
     repository: Said,
     full_name: Said,
+    private: Said,
+    internal: Said,
+    visibility: Said,
 }
 
 /// What a payload says in one field.
@@ -94,6 +97,12 @@ impl Payload {
                 self.full_name
                     .say(text(value).filter(|name| is_full_name(name)));
             }
+            (GitHub | Gitea, Some("repository"), "private") => self.private.say(bare(value)),
+            (Gitea, Some("repository"), "internal") => self.internal.say(bare(value)),
+            (GitHub, Some("repository"), "visibility") | (GitLab, None, "project_visibility") => {
+                self.visibility.say(text(value));
+            }
+            (GitLab, Some("project"), "visibility_level") => self.private.say(bare(value)),
             _ => {}
         }
     }
@@ -106,6 +115,29 @@ impl Payload {
     /// The event of GitLab's system hooks.
     pub(super) fn event_name(&self) -> Option<&str> {
         self.event_name.once()
+    }
+
+    /// Whether the repository is private now, as the host says or as it does not clearly deny.
+    pub(super) fn is_private(&self, host: HookHost) -> bool {
+        let says = |said: &Said, what: &str| said.once() == Some(what);
+        let is_unclear = matches!(self.private, Said::Unclear);
+        match host {
+            // An internal repository is private there, too.
+            HookHost::GitHub => {
+                let is_internal = says(&self.visibility, "internal");
+                let is_private = is_unclear || says(&self.private, "true");
+                says(&self.action, "privatized") || (is_private && !is_internal)
+            }
+            // One of a private organisation calls itself internal: only its members may read it.
+            HookHost::Gitea => {
+                is_unclear || says(&self.private, "true") || says(&self.internal, "true")
+            }
+            HookHost::GitLab => {
+                // Earlier versions write `visibilitylevel|private`.
+                let visibility = self.visibility.once().unwrap_or_default();
+                is_unclear || says(&self.private, "0") || visibility.ends_with("private")
+            }
+        }
     }
 
     /// The host's id of the repository.
@@ -141,6 +173,14 @@ fn text(token: &[u8]) -> Option<String> {
     let is_short = token.len() <= MAX_TEXT && token.starts_with(b"\"");
     is_short
         .then(|| serde_json::from_slice(token).ok())
+        .flatten()
+}
+
+/// A short value without quotes, such as `true`.
+fn bare(token: &[u8]) -> Option<String> {
+    let is_word = token.len() <= MAX_DIGITS && token.iter().all(u8::is_ascii_alphanumeric);
+    is_word
+        .then(|| String::from_utf8(token.to_vec()).ok())
         .flatten()
 }
 
@@ -301,6 +341,89 @@ mod tests {
             (r#"[{"repository": {"id": 1}}]"#, None),
         ] {
             assert_eq!(named(HookHost::GitHub, json).0.as_deref(), id, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_repository_is_private_if_its_host_says_so_or_contradicts_itself() {
+        use HookHost::{GitHub, GitLab, Gitea};
+        for (host, json, is_private) in [
+            (GitHub, r#"{"repository": {"private": true}, "x": 1}"#, true),
+            (
+                GitHub,
+                r#"{"repository": {"private": true, "visibility": "private"}, "x": 1}"#,
+                true,
+            ),
+            (
+                GitHub,
+                r#"{"repository": {"private": true, "visibility": "internal"}, "x": 1}"#,
+                false,
+            ),
+            (
+                GitHub,
+                r#"{"repository": {"private": false, "visibility": "public"}, "x": 1}"#,
+                false,
+            ),
+            (
+                GitHub,
+                r#"{"repository": {"private": false, "private": true}, "x": 1}"#,
+                true,
+            ),
+            (
+                GitHub,
+                r#"{"action": "privatized", "repository": {"id": 1}, "x": 1}"#,
+                true,
+            ),
+            (
+                GitHub,
+                r#"{"action": "publicized", "repository": {"private": false}, "x": 1}"#,
+                false,
+            ),
+            (
+                GitHub,
+                r#"{"private": true, "sender": {"private": true}, "x": 1}"#,
+                false,
+            ),
+            (Gitea, r#"{"repository": {"private": true}, "x": 1}"#, true),
+            (
+                Gitea,
+                r#"{"repository": {"private": false, "internal": true}, "x": 1}"#,
+                true,
+            ),
+            (
+                Gitea,
+                r#"{"repository": {"private": false, "internal": false}, "x": 1}"#,
+                false,
+            ),
+            (
+                GitLab,
+                r#"{"project": {"visibility_level": 0}, "x": 1}"#,
+                true,
+            ),
+            (
+                GitLab,
+                r#"{"project": {"visibility_level": 10}, "x": 1}"#,
+                false,
+            ),
+            (GitLab, r#"{"project_visibility": "private", "x": 1}"#, true),
+            (
+                GitLab,
+                r#"{"project_visibility": "visibilitylevel|private", "x": 1}"#,
+                true,
+            ),
+            (
+                GitLab,
+                r#"{"project_visibility": "internal", "x": 1}"#,
+                false,
+            ),
+            (
+                GitLab,
+                r#"{"repository": {"private": true}, "x": 1}"#,
+                false,
+            ),
+        ] {
+            let payload = Payload::read(host, json.as_bytes());
+            assert_eq!(payload.is_private(host), is_private, "{host:?} {json}");
         }
     }
 

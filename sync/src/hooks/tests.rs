@@ -178,5 +178,6 @@ fn fetch_of_site() -> Vec<HookEvent> {
         kind: HookEventKind::Fetch,
         repository: Some("42".to_owned()),
         full_name: Some("acme/site".to_owned()),
+        is_private: false,
     }]
 }

@@ -118,6 +118,7 @@ impl AppToken {
             url: self.exchange.clone(),
             token: Some(&jwt),
             etag: None,
+            budget: None,
         };
         let page = match wire::ask(&self.http, HostKind::Github, question).await? {
             Answer::Page(page) => page,

@@ -149,6 +149,7 @@ impl HostClient {
                 url,
                 token,
                 etag: None,
+                budget: None,
             };
             match wire::ask(&self.http, address.kind, question).await? {
                 Answer::Page(page) => {
@@ -182,6 +183,7 @@ impl HostClient {
                 url,
                 token,
                 etag: mark.and_then(|mark| mark.etag.as_deref()),
+                budget: None,
             };
             match wire::ask(&self.http, address.kind, question).await? {
                 Answer::Page(page) => return Ok(Some((route, page))),

@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::repository::HostEntry;
+use super::repository::{HostEntry, Visibility};
 
 /// What a host speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
@@ -158,6 +158,7 @@ struct GithubEntry {
     archived: Option<bool>,
     fork: Option<bool>,
     private: Option<bool>,
+    visibility: Option<String>,
     pushed_at: Option<String>,
 }
 
@@ -173,6 +174,7 @@ struct GitlabEntry {
     archived: Option<bool>,
     forked_from_project: Option<IgnoredAny>,
     visibility: Option<String>,
+    repository_access_level: Option<String>,
     last_activity_at: Option<String>,
 }
 
@@ -188,6 +190,7 @@ struct GiteaEntry {
     archived: Option<bool>,
     fork: Option<bool>,
     private: Option<bool>,
+    internal: Option<bool>,
     updated_at: Option<String>,
 }
 
@@ -202,8 +205,11 @@ impl From<GithubEntry> for HostEntry {
             topics: it.topics.unwrap_or_default(),
             archived: it.archived.unwrap_or_default(),
             fork: it.fork.unwrap_or_default(),
-            // What a host does not say is taken for private.
-            is_private: it.private.unwrap_or(true),
+            visibility: match (it.private, it.visibility.as_deref()) {
+                (Some(false), None | Some("public")) => Visibility::Public,
+                (_, Some("internal")) => Visibility::Internal,
+                _ => Visibility::Private,
+            },
             pushed_at: it.pushed_at.and_then(|at| at.parse().ok()),
         }
     }
@@ -220,7 +226,16 @@ impl From<GitlabEntry> for HostEntry {
             topics: it.topics.unwrap_or_default(),
             archived: it.archived.unwrap_or_default(),
             fork: it.forked_from_project.is_some(),
-            is_private: it.visibility.as_deref() != Some("public"),
+            visibility: match (
+                it.visibility.as_deref(),
+                it.repository_access_level.as_deref(),
+            ) {
+                // A project that everybody sees may show its code to members alone.
+                (_, Some("private" | "disabled")) => Visibility::Private,
+                (Some("public"), _) => Visibility::Public,
+                (Some("internal"), _) => Visibility::Internal,
+                _ => Visibility::Private,
+            },
             pushed_at: it.last_activity_at.and_then(|at| at.parse().ok()),
         }
     }
@@ -237,7 +252,11 @@ impl From<GiteaEntry> for HostEntry {
             topics: it.topics.unwrap_or_default(),
             archived: it.archived.unwrap_or_default(),
             fork: it.fork.unwrap_or_default(),
-            is_private: it.private.unwrap_or(true),
+            // One of a private organisation calls itself internal: only its members may read it.
+            visibility: match (it.private, it.internal) {
+                (Some(false), None | Some(false)) => Visibility::Public,
+                _ => Visibility::Private,
+            },
             pushed_at: it.updated_at.and_then(|at| at.parse().ok()),
         }
     }

@@ -3,7 +3,9 @@
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::{Deserialize, Serialize};
 
-use super::{connection::SettingsError, repository::HostEntry, settings::ConnectionSettings, text};
+use super::{
+    repository::HostEntry, settings::ConnectionSettings, settings_error::SettingsError, text,
+};
 
 const MOST_ENTRIES: usize = 100;
 const LONGEST_GLOB: usize = 200;

@@ -1,6 +1,7 @@
 //! One repository as a host lists it: raw, and checked.
 
 use jiff::Timestamp;
+use serde::Serialize;
 
 use super::text;
 use crate::remote::{AllowedProtocols, RemoteUrl};
@@ -32,10 +33,22 @@ pub struct HostedRepository {
     pub archived: bool,
     /// Whether it is a fork.
     pub fork: bool,
-    /// Whether not everybody may read it; true where the host does not say.
-    pub is_private: bool,
+    /// Who may read it.
+    pub visibility: Visibility,
     /// The last push ([`super::HostKind::lag`]); at Gitea also other changes.
     pub pushed_at: Option<Timestamp>,
+}
+
+/// Who may read a repository by the host's settings alone. What a host does not say is taken for private.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Visibility {
+    /// Everybody.
+    Public,
+    /// Everybody who has an account there, or in the organisation.
+    Internal,
+    /// Those whom the host lists.
+    Private,
 }
 
 /// What a host says of a repository, unchecked.
@@ -49,7 +62,7 @@ pub(super) struct HostEntry {
     pub(super) topics: Vec<String>,
     pub(super) archived: bool,
     pub(super) fork: bool,
-    pub(super) is_private: bool,
+    pub(super) visibility: Visibility,
     pub(super) pushed_at: Option<Timestamp>,
 }
 
@@ -78,7 +91,7 @@ impl HostEntry {
             topics: topics.filter(|topic| !topic.is_empty()).collect(),
             archived: self.archived,
             fork: self.fork,
-            is_private: self.is_private,
+            visibility: self.visibility,
             pushed_at: self.pushed_at,
         })
     }
@@ -96,7 +109,7 @@ impl HostedRepository {
             topics: Vec::new(),
             archived: false,
             fork: false,
-            is_private: true,
+            visibility: Visibility::Private,
             pushed_at: None,
         }
     }

@@ -55,6 +55,20 @@ pub struct ConnectionSettings {
     /// URL of the proxy for https. The environment's proxies are not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub https_proxy: Option<String>,
+    /// `host`: only those see a private repository whom the host lets read it. Absent: everybody of the tenant does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<PermissionsSetting>,
+    /// With `permissions`: for how many hours an answer of the host counts, 1 to 720; absent: 12.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions_grace: Option<u32>,
+}
+
+/// Who says who may see the private repositories of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PermissionsSetting {
+    /// The host.
+    Host,
 }
 
 /// An organisation or a user at GitHub.

@@ -7,6 +7,7 @@ use super::{FoundRepositories, HostClient, Listing, ListingError};
 mod apps;
 mod hostile;
 mod listings;
+mod readers;
 mod refusals;
 mod settings;
 

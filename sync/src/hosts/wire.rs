@@ -3,13 +3,18 @@
 use std::time::Duration;
 
 use archway_proto::chain::Chain;
-use jiff::{SignedDuration, Timestamp, fmt::rfc2822};
+use jiff::Timestamp;
 use reqwest::header::{self, HeaderMap, HeaderValue};
 use reqwest::{Client, Method, Response, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
+use self::numbers::{Numbers, http_date};
 use super::{dialect::HostKind, error::ListingError, text};
+
+pub use numbers::Budget;
+
+mod numbers;
 
 /// How long a host may stay silent within an answer.
 pub(super) const SILENCE: Duration = Duration::from_secs(60);
@@ -19,10 +24,6 @@ const LARGEST_PAGE: usize = 16 << 20;
 const LARGEST_REFUSAL: usize = 64 << 10;
 const LONGEST_ETAG: usize = 256;
 const MOST_REDIRECTS: usize = 3;
-/// How long to wait if a host limits the rate and doesn't say how long.
-const DEFAULT_WAIT: SignedDuration = SignedDuration::from_secs(60);
-const LONGEST_WAIT: SignedDuration = SignedDuration::from_secs(3600);
-const SHORTEST_WAIT: SignedDuration = SignedDuration::from_secs(1);
 
 /// A request, which is repeated if the host redirects it within its origin.
 pub(super) struct Question<'a> {
@@ -31,6 +32,8 @@ pub(super) struct Question<'a> {
     pub(super) token: Option<&'a SecretString>,
     /// Answered by [`Answer::NotModified`] if it is still the same.
     pub(super) etag: Option<&'a str>,
+    /// Notes what each answer says of the host's rate limit.
+    pub(super) budget: Option<&'a Budget>,
 }
 
 /// A host's answer that is no failure.
@@ -60,6 +63,7 @@ pub(super) async fn ask(
         mut url,
         token,
         etag,
+        budget,
     } = question;
     let headers = headers(kind, token, etag)?;
     let secret = token.map(ExposeSecret::expose_secret);
@@ -68,6 +72,9 @@ pub(super) async fn ask(
         let answer = request.headers(headers.clone()).send().await;
         let answer = answer.map_err(unreachable)?;
         let status = answer.status();
+        if let Some(budget) = budget {
+            budget.note(&Numbers::of(answer.headers()), Timestamp::now());
+        }
         match status {
             StatusCode::NOT_MODIFIED if etag.is_some() => return Ok(Answer::NotModified),
             StatusCode::NOT_FOUND | StatusCode::GONE => return Ok(Answer::Missing),
@@ -211,7 +218,7 @@ async fn refusal(answer: Response, secret: Option<&str>) -> ListingError {
     let said = text::shown(&format!("{status}: {said}"), secret);
     // GitHub's secondary limits may have no header that says so.
     if status == StatusCode::FORBIDDEN && said.to_lowercase().contains("rate limit") {
-        let retry_at = now.saturating_add(DEFAULT_WAIT).unwrap_or(now);
+        let retry_at = numbers::later(now, None);
         return ListingError::RateLimited { retry_at };
     }
     match status {
@@ -227,33 +234,22 @@ async fn refusal(answer: Response, secret: Option<&str>) -> ListingError {
 /// GitHub answers 403 as well as 429, and writes its limits on every answer: there, a limit is meant
 /// if nothing remains.
 fn retry_at(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<Timestamp> {
-    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
-    let number = |name: &str| text(name)?.parse::<i64>().ok();
-    let either = |bare: &str| number(&format!("x-{bare}")).or_else(|| number(bare));
-    // The host's clock, against which its times are meant.
-    let host_now = text("date").and_then(http_date).unwrap_or(now);
-    let after = match number("retry-after") {
+    let numbers = Numbers::of(headers);
+    let after = match numbers.number("retry-after") {
         Some(seconds) => Some(seconds),
-        None => text("retry-after")
-            .and_then(http_date)
-            .map(|at| at.as_second().saturating_sub(host_now.as_second())),
+        None => numbers.text("retry-after").and_then(http_date).map(|at| {
+            at.as_second()
+                .saturating_sub(numbers.host_now(now).as_second())
+        }),
     };
-    let spent = either("ratelimit-remaining") == Some(0);
+    let spent = numbers.either("ratelimit-remaining") == Some(0);
     let is_limit = match status {
         StatusCode::TOO_MANY_REQUESTS => true,
         StatusCode::FORBIDDEN => after.is_some() || spent,
         _ => false,
     };
-    let reset = either("ratelimit-reset").map(|at| at.saturating_sub(host_now.as_second()));
-    let wait = after.or(reset).map(SignedDuration::from_secs);
-    let wait = wait
-        .unwrap_or(DEFAULT_WAIT)
-        .clamp(SHORTEST_WAIT, LONGEST_WAIT);
-    is_limit.then(|| now.saturating_add(wait).unwrap_or(now))
-}
-
-fn http_date(text: &str) -> Option<Timestamp> {
-    rfc2822::DateTimeParser::new().parse_timestamp(text).ok()
+    let wait = after.or(numbers.reset(now));
+    is_limit.then(|| numbers::later(now, wait))
 }
 
 #[cfg(test)]
@@ -328,6 +324,7 @@ mod tests {
             let now = Timestamp::from_second(seconds).unwrap();
             let status = StatusCode::from_u16(status).unwrap();
             if let Some(at) = retry_at(status, &headers, now) {
+                use numbers::{LONGEST_WAIT, SHORTEST_WAIT};
                 let wait = at.duration_since(now);
                 prop_assert!((SHORTEST_WAIT..=LONGEST_WAIT).contains(&wait), "{}", wait);
             }

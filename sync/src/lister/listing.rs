@@ -6,21 +6,18 @@ use archway_proto::chain::Chain;
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 use jiff::Timestamp;
-use secrecy::SecretString;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::Lister;
-use crate::app_tokens::AppTokenError;
-use crate::credentials::{Credential, CredentialError};
+use crate::host_tokens::HostTokenError;
 use crate::hosts::changes::{RemovalGuard, Verdict, compare};
 use crate::hosts::{
     ClientError, ConnectionSettings, CredentialSetting, HostClient, HostKind, Listing,
     ListingError, ListingMark, StoredSettingsError,
 };
-use crate::remote::Protocol;
 use crate::store::{LeasedListing, ListingOutcome, SyncStoreError};
 
 /// Between two listings of a host that says what was pushed last.
@@ -36,8 +33,15 @@ const FIRST_PAUSE: Duration = Duration::from_secs(60);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
 /// Repositories that one statement records.
 const ROWS_AT_ONCE: usize = 1_000;
-/// Settings that say how a host is asked, and not what of it is served.
-const ACCESS_SETTINGS: [&str; 4] = ["credential", "ca_file", "https_proxy", "max"];
+/// Settings that say how a host is asked and who sees what, and not what of it is served.
+const ACCESS_SETTINGS: [&str; 6] = [
+    "credential",
+    "ca_file",
+    "https_proxy",
+    "max",
+    "permissions",
+    "permissions_grace",
+];
 
 /// Why a connection was not listed.
 #[derive(Debug, thiserror::Error)]
@@ -51,12 +55,9 @@ enum ListError {
     /// No client could be made.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// The credential's file.
+    /// There is no token.
     #[error(transparent)]
-    Credential(#[from] CredentialError),
-    /// The App's token.
-    #[error(transparent)]
-    App(#[from] AppTokenError),
+    Token(#[from] HostTokenError),
     /// The database.
     #[error(transparent)]
     Store(#[from] SyncStoreError),
@@ -92,19 +93,19 @@ pub(super) async fn run(lister: &Lister, leased: &LeasedListing, stop: &Cancella
 
 /// When a listing is due that has failed so many times before; and how long its host wants not to be asked.
 fn pauses(error: &ListError, attempts: u32) -> (Duration, Duration) {
-    match error {
-        ListError::Host(ListingError::RateLimited { retry_at })
-        | ListError::App(AppTokenError::Host(ListingError::RateLimited { retry_at })) => {
-            let wait = retry_at.duration_since(Timestamp::now());
-            let wait = Duration::try_from(wait).unwrap_or(FIRST_PAUSE);
-            (wait, wait)
-        }
-        _ => {
-            let doubled = 2_u32.saturating_pow(attempts.min(16));
-            let pause = FIRST_PAUSE.saturating_mul(doubled).min(LONGEST_PAUSE);
-            (pause, Duration::ZERO)
-        }
+    let by_host = match error {
+        ListError::Host(error) => Some(error),
+        ListError::Token(error) => error.by_host(),
+        ListError::Settings(_) | ListError::Client(_) | ListError::Store(_) => None,
+    };
+    if let Some(ListingError::RateLimited { retry_at }) = by_host {
+        let wait = retry_at.duration_since(Timestamp::now());
+        let wait = Duration::try_from(wait).unwrap_or(FIRST_PAUSE);
+        return (wait, wait);
     }
+    let doubled = 2_u32.saturating_pow(attempts.min(16));
+    let pause = FIRST_PAUSE.saturating_mul(doubled).min(LONGEST_PAUSE);
+    (pause, Duration::ZERO)
 }
 
 async fn list(lister: &Lister, leased: &LeasedListing) -> Result<(), ListError> {
@@ -174,15 +175,17 @@ async fn found(
     client: &HostClient,
     mark: Option<&ListingMark>,
 ) -> Result<Listing, ListError> {
-    let token = token(lister, leased, settings).await?;
+    let of = (settings, &leased.settings);
+    let token = lister.tokens.of(&leased.tenant, of).await?;
     match (
         client.list(token.as_ref(), mark).await,
         &settings.credential,
     ) {
         // A host may revoke an App's token before its end.
         (Err(ListingError::Refused { .. }), Some(CredentialSetting::App(_))) => {
-            lister.apps.forget(&leased.tenant, &leased.settings);
-            let token = self::token(lister, leased, settings).await?;
+            let apps = &lister.tokens.apps;
+            apps.forget(&leased.tenant, &leased.settings);
+            let token = lister.tokens.of(&leased.tenant, of).await?;
             Ok(client.list(token.as_ref(), mark).await?)
         }
         (listing, _) => Ok(listing?),
@@ -245,27 +248,4 @@ async fn apply(
         store.record_lost(leased, lost.into()).await?;
     }
     Ok(None)
-}
-
-/// The token for the host's API.
-async fn token(
-    lister: &Lister,
-    leased: &LeasedListing,
-    settings: &ConnectionSettings,
-) -> Result<Option<SecretString>, ListError> {
-    Ok(match settings.listing_credential() {
-        None => None,
-        Some(CredentialSetting::Name(name)) => {
-            match lister
-                .credentials
-                .read(&leased.tenant, name, Protocol::Https)?
-            {
-                Credential::Https(https) => Some(https.password),
-                Credential::Ssh(_) => None,
-            }
-        }
-        Some(CredentialSetting::App(_)) => {
-            Some(lister.apps.token(&leased.tenant, &leased.settings).await?)
-        }
-    })
 }

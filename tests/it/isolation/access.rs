@@ -8,7 +8,7 @@ use super::refusals::assert_refused_as_unknown;
 use crate::{refused, result};
 
 /// `acme` has `vault` with what the sample calls ask for, and two more projects.
-fn acme() -> Tenant {
+pub(super) fn acme() -> Tenant {
     let prompt = json!({
         "name": "greet", "description": "greet", "arguments": [],
         "messages": [{ "role": "user", "content": { "type": "text", "text": "{{tool:grep_codebase}}" } }],
@@ -22,7 +22,7 @@ fn acme() -> Tenant {
         .key(Key::new("owner"))
 }
 
-async fn slugs(client: &Client) -> Vec<String> {
+pub(super) async fn slugs(client: &Client) -> Vec<String> {
     let list = client.call("list_projects", json!({})).await;
     let projects = list.structured()["projects"].as_array().unwrap().iter();
     projects
@@ -31,13 +31,13 @@ async fn slugs(client: &Client) -> Vec<String> {
 }
 
 /// Waits until a caller sees these projects.
-async fn until_sees(stack: &Stack, client: &Client, expected: &[&str]) {
+pub(super) async fn until_sees(stack: &Stack, client: &Client, expected: &[&str]) {
     let sees = async || (slugs(client).await == expected).then_some(());
     stack.eventually(sees).await;
 }
 
 /// Panics if the caller can notice that there is a project `vault`.
-async fn assert_hidden(client: &Client) {
+pub(super) async fn assert_hidden(client: &Client) {
     assert_refused_as_unknown(client, "vault").await;
     let list = client.call("list_projects", json!({})).await;
     assert_eq!(list.structured()["total_count"], 2, "{}", list.value());
@@ -151,7 +151,7 @@ async fn what_a_rule_denies_is_hidden_from_who_had_it_and_cursors_end() {
 }
 
 /// Calls that ask for the second page of a list of `vault`, and of a search of all projects.
-async fn first_page(dev: &Client) -> ((&'static str, Value), (&'static str, Value)) {
+pub(super) async fn first_page(dev: &Client) -> ((&'static str, Value), (&'static str, Value)) {
     let second = async |tool: &'static str, mut arguments: Value| {
         let first = dev.call(tool, arguments.clone()).await;
         let cursor = first.structured()["cursor"].as_str();
@@ -167,7 +167,7 @@ async fn first_page(dev: &Client) -> ((&'static str, Value), (&'static str, Valu
     )
 }
 
-async fn workflow(client: &Client) -> Value {
+pub(super) async fn workflow(client: &Client) -> Value {
     let read = result(
         client,
         "resources/read",

@@ -171,6 +171,35 @@ pub(super) const DEFINERS: &[(&str, &str)] = &[
         "for `archway sync` alone: makes one connection's listing due",
     ),
     (
+        "follow_permissions",
+        "a trigger: makes the row of a connection whose host says who may read, and forgets what another host said",
+    ),
+    (
+        "count_reader_change",
+        "for functions of this schema alone: counts a change of one tenant, and notifies the gateways",
+    ),
+    (
+        "hide_repository",
+        "for `archway sync` alone: a repository of one connection is private",
+    ),
+    (
+        "request_readers",
+        "for `archway sync` alone: makes readers of one connection's repositories due",
+    ),
+    (
+        "lease_permissions",
+        "for `archway sync` alone: which connection is due, and its settings",
+    ),
+    (
+        "due_readers",
+        "for `archway sync` alone: which private repositories of one connection are due",
+    ),
+    (
+        "record_readers",
+        "for `archway sync` alone: who may read repositories of one connection, whose lease it has",
+    ),
+    ("end_permissions", "for `archway sync` alone, likewise"),
+    (
         "count_usage",
         "a trigger: adds up the records that their gateway appended, and answers nothing",
     ),

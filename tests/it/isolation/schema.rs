@@ -53,7 +53,7 @@ pub(super) async fn texts(connection: &mut PgConnection, query: &str) -> BTreeSe
 }
 
 /// Rows that no call creates, or not at once.
-const ROWS: [&str; 15] = [
+const ROWS: [&str; 17] = [
     "insert into file_accesses (tenant_id, project_id, principal, path, day, count, last_at) \
      select tenant_id, id, 'key:1', 'a', current_date, 1, now() from projects on conflict do nothing",
     "insert into sessions (tenant_id, principal, id, expires_at) \
@@ -67,8 +67,12 @@ const ROWS: [&str; 15] = [
     "insert into sources (project_id, tenant_id, url, host) \
      select id, tenant_id, 'https://host/a', 'host' from projects",
     "insert into mirrors (project_id, tenant_id, place) select project_id, tenant_id, '' from sources",
-    // Its listing is made by a trigger.
-    "insert into connections (tenant_id, name, settings) select id, 'org', '{}' from tenants",
+    // Its listing and its permissions are made by triggers.
+    "insert into connections (tenant_id, name, settings) select id, 'org', '{\"permissions\": \"host\"}' from tenants",
+    "insert into host_readers (project_id, connection_id, tenant_id, readers) \
+     select s.project_id, h.connection_id, s.tenant_id, '{1}' from sources s join host_permissions h using (tenant_id)",
+    "insert into host_accounts (connection_id, tenant_id, account, login) \
+     select connection_id, tenant_id, 1, 'ada' from host_permissions",
     "insert into access_rules (tenant_id, who, projects) select id, array['everyone'], array['*'] from tenants",
     "insert into memory_erasures (tenant_id, project_id, what, reason) \
      select tenant_id, id, 'x/1', 'a test' from projects",

@@ -59,7 +59,12 @@ impl Mirrored {
 
     /// Starts it with more options of sync.
     pub(crate) async fn start_with(options: &'static [&'static str]) -> Mirrored {
-        let stack = Harness::new().tenant(Tenant::new("acme")).start().await;
+        Mirrored::of(Harness::new(), options).await
+    }
+
+    /// Starts it with more of the installation, and more options of sync.
+    pub(crate) async fn of(harness: Harness, options: &'static [&'static str]) -> Mirrored {
+        let stack = harness.tenant(Tenant::new("acme")).start().await;
         let mut mirrored = Mirrored {
             stack,
             host: GitHost::start("ada:sesame").await,

@@ -18,12 +18,16 @@ const OWNERS: [(&str, &str); 6] = [
     ("cli", "cli/src/"),
 ];
 /// Tables that another crate may read.
-const SHARED: [(&str, &str); 6] = [
+const SHARED: [(&str, &str); 10] = [
     ("projects", "workers"),
     ("sources", "workers"),
     ("mirrors", "workers"),
     ("access_rules", "workers"),
     ("access_editions", "workers"),
+    ("host_permissions", "workers"),
+    ("host_permissions", "gateway"),
+    ("host_readers", "workers"),
+    ("host_accounts", "workers"),
     ("worker_mounts", "gateway"),
 ];
 

@@ -26,9 +26,17 @@ impl GitHost {
     pub fn limit(&self, limit: Option<(StatusCode, u32)>) {
         *self.state.limit.lock() = limit;
     }
+
+    /// From now on the accounts with these numbers and logins may read a repository, such as `acme/site`.
+    pub fn let_read(&self, path: &str, readers: &[(i64, &str)]) {
+        let readers = readers.iter().map(|(id, login)| (*id, (*login).to_owned()));
+        let mut all = self.state.readers.lock();
+        all.insert(path.to_owned(), readers.collect());
+    }
 }
 
-/// The answer of a host's API: a listing of an organisation, or a token of an App; `None` for another request.
+/// The answer of a host's API: a listing of an organisation, or of who may read a repository, or a token of an App;
+/// `None` for another request.
 pub(super) fn answer(
     request: &Request<Incoming>,
     state: &HostState,
@@ -43,10 +51,11 @@ pub(super) fn answer(
         return exchanged;
     }
     let path = request.uri().path();
-    let of_github = path.starts_with("/api/v3/orgs/") && path.ends_with("/repos");
-    let is_listing = of_github || LISTINGS.contains(&path);
-    let listing = state.listing.lock();
-    let entries = listing.as_ref().filter(|_| is_listing)?;
+    let entries = readers(state, path).or_else(|| {
+        let of_github = path.starts_with("/api/v3/orgs/") && path.ends_with("/repos");
+        let is_listing = of_github || LISTINGS.contains(&path);
+        state.listing.lock().clone().filter(|_| is_listing)
+    })?;
     if let Some((status, seconds)) = *state.limit.lock() {
         let answer = Response::builder().status(status);
         let answer = answer.header("Retry-After", seconds.to_string());
@@ -57,7 +66,16 @@ pub(super) fn answer(
         let body = r#"{"message":"Bad credentials"}"#;
         return Some(answer.body(Full::from(body)).unwrap());
     }
-    Some(page(request, entries))
+    Some(page(request, &entries))
+}
+
+/// Who may read the repository of a path of the API.
+fn readers(state: &HostState, path: &str) -> Option<Vec<Value>> {
+    let path = path.strip_prefix("/api/v3/repos/")?;
+    let path = path.strip_suffix("/collaborators")?;
+    let readers = state.readers.lock();
+    let entry = |(id, login): &(i64, String)| json!({ "id": id, "login": login, "permissions": { "pull": true } });
+    Some(readers.get(path)?.iter().map(entry).collect())
 }
 
 /// One page of a listing, with a validator and the link to the next one.
@@ -101,7 +119,18 @@ pub async fn send_hook(
     secret: &str,
     (event, id, full_name): (&str, u64, &str),
 ) -> u16 {
-    let body = json!({ "repository": { "id": id, "full_name": full_name } }).to_string();
+    let body = json!({ "repository": { "id": id, "full_name": full_name } });
+    send_payload(to, path, secret, (event, &body)).await
+}
+
+/// The same with another payload.
+pub async fn send_payload(
+    to: SocketAddr,
+    path: &str,
+    secret: &str,
+    (event, body): (&str, &Value),
+) -> u16 {
+    let body = body.to_string();
     let tag = signature(secret, &body);
     let request = http::Request::new("POST", path)
         .header("Content-Type", "application/json")

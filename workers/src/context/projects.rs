@@ -60,7 +60,8 @@ impl ToolContext {
 
     /// The projects that the caller may read, and use by any of these tool families. None: by any at all.
     pub(crate) async fn readable(&self, families: Families) -> Result<Readable, Failure> {
-        let all = self.shared.projects.of(self.pass.tenant_id).await?;
+        let (tenant, edition) = (self.pass.tenant_id, self.pass.edition());
+        let all = self.shared.projects.of(tenant, edition).await?;
         let given = self.shared.access.of(&self.pass, &all, families).await?;
         Ok(Readable::new(all, given, Arc::clone(&self.pass)))
     }

@@ -172,6 +172,7 @@ mod tests {
             scopes: vec![Scope::ToolsRead],
             families: None,
             access: None,
+            hosted: None,
             pool: "shared".to_owned(),
         }
     }

@@ -1,7 +1,7 @@
 //! Access rules of a tenant. The gateway owns the table; workers only read it.
 
 use archway_proto::access::AccessRule;
-use sqlx::types::Json;
+use sqlx::{Postgres, Transaction, types::Json};
 
 use super::{StoreError, TenantStore, failed};
 
@@ -28,5 +28,20 @@ impl TenantStore<'_> {
         let rules = found.map(|it| (it.edition, it.rules.map(|Json(rules)| rules)));
         let (edition, rules) = rules.unwrap_or_default();
         Ok((edition, rules.unwrap_or_default()))
+    }
+
+    /// How often the tenant's access rules, and what hosts say, have changed.
+    pub(super) async fn access_edition(
+        &self,
+        tx: &mut Transaction<'static, Postgres>,
+    ) -> Result<i64, StoreError> {
+        let edition = sqlx::query_scalar!(
+            "select edition from access_editions where tenant_id = $1",
+            self.tenant
+        )
+        .fetch_optional(&mut **tx)
+        .await
+        .map_err(failed("reading the edition of access rules"))?;
+        Ok(edition.unwrap_or(0))
     }
 }

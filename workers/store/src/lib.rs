@@ -23,6 +23,7 @@ mod notes;
 mod project_changes;
 mod projects;
 mod reads;
+mod readers;
 mod keys;
 mod workflows;
 
@@ -35,6 +36,7 @@ pub use keys::{Blob, ProjectKey, Source};
 pub use notes::{Note, NoteId, NoteList};
 pub use project_changes::{ProjectChange, ProjectChanges};
 pub use projects::{HostedText, MirrorState, ProjectRow};
+pub use readers::ReadableAtHost;
 pub use reads::{FileReads, RecentReads};
 pub use tls_files::{
     DatabaseFileError, UNTRUSTED_CERTIFICATE, is_untrusted_certificate, read_files,

@@ -22,6 +22,8 @@ pub struct ProjectRow {
     pub mirror: Option<MirrorState>,
     /// What its host says of it; empty if no connection found it.
     pub hosted: HostedText,
+    /// Whether it is private at its host, which alone says who may read it.
+    pub is_guarded: bool,
 }
 
 /// What a host says of a repository: bounded and escaped by `archway sync`.
@@ -53,27 +55,28 @@ pub struct MirrorState {
 }
 
 impl TenantStore<'_> {
-    /// All projects of the tenant, by slug.
-    pub async fn projects(&self) -> Result<Vec<ProjectRow>, StoreError> {
+    /// All projects of the tenant, by slug, and how often its access rules and readers had changed before.
+    pub async fn projects(&self) -> Result<(i64, Vec<ProjectRow>), StoreError> {
         let mut tx = self.begin().await?;
+        // First: the projects are then of this edition, or of a later one.
+        let edition = self.access_edition(&mut tx).await?;
         let rows = sqlx::query!(
             r#"select p.id, p.slug, p.name, p.allow_globs, p.open_globs, p.close_globs,
                       s.project_id is not null as "is_mirrored!",
                       shown_mirror_state(m.state, m.next_at, m.leased_until) as state,
-                      extract(epoch from m.since)::bigint as since,
-                      extract(epoch from m.fetched_at)::bigint as fetched_at,
+                      extract(epoch from m.since)::bigint as since, extract(epoch from m.fetched_at)::bigint as fetched_at,
                       extract(epoch from m.changed_at)::bigint as changed_at, m.percent as "percent?",
                       s.description as "description?", s.default_branch as "default_branch?",
-                      s.topics as "topics?",
+                      s.topics as "topics?", h.connection_id is not null and s.visibility = 'private' as "is_guarded!",
                       greatest(extract(epoch from m.next_at - now()), 0)::bigint as next_in
                from projects p left join sources s on s.project_id = p.id
+               left join host_permissions h on h.connection_id = s.connection_id
                left join lateral (
                    select * from (select state, since, fetched_at, changed_at, percent, next_at, leased_until from mirrors
                                   where project_id = p.id) of_project
                    order by fetched_at desc nulls last limit 1
                ) m on true
-               where p.tenant_id = $1 and p.removed_at is null
-               order by p.slug collate "C""#,
+               where p.tenant_id = $1 and p.removed_at is null order by p.slug collate "C""#,
             self.tenant
         )
         .fetch_all(&mut *tx)
@@ -99,7 +102,8 @@ impl TenantStore<'_> {
             allow_globs: row.allow_globs,
             open_globs: row.open_globs,
             close_globs: row.close_globs,
+            is_guarded: row.is_guarded,
         });
-        Ok(projects.collect())
+        Ok((edition, projects.collect()))
     }
 }

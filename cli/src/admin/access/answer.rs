@@ -4,6 +4,7 @@ use archway_proto::access::{AccessRule, ProjectPattern, Who};
 use serde::Serialize;
 
 use crate::admin::print::{Answer, harmless, table};
+use crate::tenants::GuardedProject;
 
 /// A rule that was added or removed.
 #[derive(Serialize)]
@@ -112,6 +113,9 @@ pub(super) struct Explained {
     pub(super) principal: String,
     /// False: everyone may use all projects.
     pub(super) has_rules: bool,
+    /// Whether a host says who may read some of its projects.
+    #[serde(skip)]
+    pub(super) is_hosted: bool,
     /// The rules about the principal.
     pub(super) rules: Vec<i64>,
     pub(super) projects: Vec<ExplainedProject>,
@@ -128,12 +132,79 @@ pub(super) struct ExplainedProject {
     pub(super) is_whole: bool,
     pub(super) given_by: Vec<i64>,
     pub(super) denied_by: Vec<i64>,
+    /// What its host says, if the host decides who may read it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) host: Option<HostAnswer>,
+}
+
+/// What the host of a private project says about a principal.
+#[derive(Serialize)]
+pub(super) struct HostAnswer {
+    connection: String,
+    answer: HostSays,
+    /// Since the host was asked.
+    age_seconds: Option<i64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum HostSays {
+    Reads,
+    DoesNotRead,
+    /// The answer is older than the grace of the connection.
+    TooOld,
+    Nothing,
+    /// An API key is nobody's account.
+    NoAccount,
+}
+
+impl HostAnswer {
+    pub(super) fn of(project: &GuardedProject, is_key: bool) -> HostAnswer {
+        let answer = match project.age {
+            _ if is_key => HostSays::NoAccount,
+            None => HostSays::Nothing,
+            Some(age) if age >= project.grace => HostSays::TooOld,
+            Some(_) if project.is_reader => HostSays::Reads,
+            Some(_) => HostSays::DoesNotRead,
+        };
+        HostAnswer {
+            connection: project.connection.clone(),
+            answer,
+            age_seconds: project.age,
+        }
+    }
+
+    /// Whether it gives the project.
+    pub(super) fn gives(&self) -> bool {
+        self.answer == HostSays::Reads
+    }
+
+    fn text(&self) -> String {
+        let (connection, age) = (&self.connection, self.age_seconds);
+        let age = age.map(age_text).unwrap_or_default();
+        match self.answer {
+            HostSays::Reads => format!("{connection}: reads it, as of {age} ago"),
+            HostSays::DoesNotRead => format!("{connection}: does not read it, as of {age} ago"),
+            HostSays::TooOld => format!("{connection}: its answer of {age} ago counts no more"),
+            HostSays::Nothing => format!("{connection}: has not answered yet"),
+            HostSays::NoAccount => format!("{connection}: a key has no account"),
+        }
+    }
+}
+
+/// `40 s`, `12 min` or `3 h`.
+pub(in crate::admin) fn age_text(seconds: i64) -> String {
+    match seconds {
+        ..120 => format!("{} s", seconds.max(0)),
+        120..7200 => format!("{} min", seconds / 60),
+        _ => format!("{} h", seconds / 3600),
+    }
 }
 
 impl Answer for Explained {
     fn text(&self) -> String {
         let (tenant, principal) = (&self.tenant, harmless(&self.principal));
-        if !self.has_rules {
+        if !self.has_rules && !self.is_hosted {
             return format!("{tenant} has no access rules: everyone may use all projects");
         }
         let row = |it: &ExplainedProject| {
@@ -143,19 +214,34 @@ impl Answer for Explained {
                 (false, false) => it.families.join(", "),
             };
             let project = it.project.clone();
+            let host = it.host.as_ref().map(HostAnswer::text);
             [
                 project,
                 families,
                 listed(&it.given_by),
                 listed(&it.denied_by),
+                host.unwrap_or_default(),
             ]
         };
-        let projects = table(
-            ["project", "families", "given by", "denied by"],
-            self.projects.iter().map(row).collect(),
-            "there are no projects",
-        );
+        let rows: Vec<[String; 5]> = self.projects.iter().map(row).collect();
+        let none = "there are no projects";
+        let header = [
+            "project",
+            "families",
+            "given by",
+            "denied by",
+            "at its host",
+        ];
+        let projects = match self.is_hosted {
+            true => table(header, rows, none),
+            false => {
+                let rows = rows.into_iter().map(|[a, b, c, d, _]| [a, b, c, d]);
+                let [a, b, c, d, _] = header;
+                table([a, b, c, d], rows.collect(), none)
+            }
+        };
         let rules = match self.rules.is_empty() {
+            _ if !self.has_rules => "the tenant has no rules".to_owned(),
             true => "no rule is about it".to_owned(),
             false => format!("rules {}", listed(&self.rules)),
         };

@@ -3,8 +3,9 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::admin::access::age_text;
 use crate::admin::print::{Answer, moment, table};
-use crate::tenants::ConnectionRow;
+use crate::tenants::{ConnectionRow, PermissionsState};
 
 /// What was done to a connection.
 #[derive(Serialize)]
@@ -42,7 +43,22 @@ pub(super) struct ShownConnection<'a> {
     tenant: &'a str,
     #[serde(flatten)]
     listed: ListedConnection,
+    /// How it goes with what the host says of who may read, with `permissions: host`.
+    permissions: Option<ShownPermissions>,
     settings: Value,
+}
+
+/// How it goes with what a host says of who may read.
+#[derive(Serialize)]
+struct ShownPermissions {
+    /// Private repositories.
+    private: i64,
+    /// Those that have an answer that counts. The others are hidden.
+    answered: i64,
+    /// Since the oldest of these answers.
+    oldest_seconds: Option<i64>,
+    /// Why the last round failed, or why a repository had no answer.
+    message: Option<String>,
 }
 
 impl<'a> ConnectionChange<'a> {
@@ -124,10 +140,20 @@ impl ListedConnection {
 }
 
 impl<'a> ShownConnection<'a> {
-    pub(super) fn of(tenant: &'a str, row: ConnectionRow) -> ShownConnection<'a> {
+    pub(super) fn of(
+        tenant: &'a str,
+        row: ConnectionRow,
+        permissions: Option<PermissionsState>,
+    ) -> ShownConnection<'a> {
         ShownConnection {
             tenant,
             listed: ListedConnection::of(&row),
+            permissions: permissions.map(|state| ShownPermissions {
+                private: state.private,
+                answered: state.answered,
+                oldest_seconds: state.oldest,
+                message: state.message,
+            }),
             settings: row.settings,
         }
     }
@@ -151,8 +177,29 @@ impl Answer for ShownConnection<'_> {
             format!("listed {listed_at}, next {next_at}"),
         ];
         lines.extend(message.as_ref().map(|message| format!("error: {message}")));
+        lines.extend(self.permissions.iter().map(ShownPermissions::text));
         lines.push(format!("{:#}", self.settings));
         lines.join("\n")
+    }
+}
+
+impl ShownPermissions {
+    fn text(&self) -> String {
+        let ShownPermissions {
+            private,
+            answered,
+            oldest_seconds,
+            message,
+        } = self;
+        let oldest = oldest_seconds.map(|age| format!(", the oldest {} ago", age_text(age)));
+        let error = message
+            .as_ref()
+            .map(|message| format!("; error: {message}"));
+        format!(
+            "permissions: the host said who may read {answered} of {private} private repositories{}{}",
+            oldest.unwrap_or_default(),
+            error.unwrap_or_default()
+        )
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use archway_proto::{access::LONGEST_GROUP, catalog::Scope};
+use archway_proto::{access::LONGEST_GROUP, catalog::Scope, host_account::HostAccount};
 use serde_json::{Map, Value};
 
 use super::{
@@ -36,7 +36,7 @@ impl ClaimPath {
         self.0 == [name]
     }
 
-    fn of<'a>(&self, claims: &'a Map<String, Value>) -> Option<&'a Value> {
+    pub(super) fn of<'a>(&self, claims: &'a Map<String, Value>) -> Option<&'a Value> {
         let (first, rest) = self.0.split_first()?;
         rest.iter()
             .try_fold(claims.get(first)?, |value, name| value.get(name))
@@ -54,6 +54,8 @@ pub(crate) struct VerifiedClaims {
     pub(crate) subject: String,
     /// The groups that the token names, at most [`MOST_GROUPS`]; none if no claim is configured.
     pub(crate) groups: Vec<String>,
+    /// The holder's accounts at git hosts, as far as the token names them.
+    pub(crate) accounts: Vec<HostAccount>,
     pub(crate) scopes: Vec<Scope>,
     /// The earliest time at which it can have been issued: its `iat` minus the leeway. Seconds
     /// since 1970.
@@ -89,6 +91,9 @@ impl VerifiedClaims {
             identity: identity.ok_or(FailureReason::WrongClaims)?,
             subject,
             groups: groups(issuer, claims)?,
+            accounts: (issuer.accounts.iter())
+                .filter_map(|account| account.of(claims))
+                .collect(),
             scopes: scopes(issuer, claims).ok_or(FailureReason::WrongClaims)?,
             earliest,
             ends,

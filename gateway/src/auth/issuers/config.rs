@@ -7,6 +7,7 @@ use jsonwebtoken::Algorithm;
 use reqwest::{Certificate, Url};
 
 use super::{
+    accounts::{AccountClaim, account_claims},
     claims::ClaimPath,
     document::{self, IssuerEntry, IssuersFile, TenantEntry},
     error::{IssuerProblem, IssuersError, MOST_ISSUERS, MOST_LEEWAY, MOST_PROJECTS},
@@ -47,6 +48,7 @@ pub(crate) struct IssuerConfig {
     pub(super) tenant: TenantRule,
     pub(super) subject: ClaimPath,
     pub(super) groups: Option<ClaimPath>,
+    pub(super) accounts: Vec<AccountClaim>,
     pub(super) scope: ClaimPath,
     /// What the words of the scope claim mean; `None` means that they are Archway's own scope
     /// names.
@@ -117,6 +119,7 @@ impl IssuerConfig {
                 Some(words) => Some(claim("groups_claim", Some(words), "")?),
                 None => None,
             },
+            accounts: account_claims(entry.host_accounts)?,
             scope: claim("scope_claim", entry.scope_claim, "scope")?,
             scopes: entry.scopes,
             default_scopes: entry.default_scopes,

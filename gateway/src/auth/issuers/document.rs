@@ -43,6 +43,9 @@ pub(super) struct IssuerEntry {
     pub(super) subject_claim: Option<ScopeWords>,
     /// The claim that lists the caller's groups, for access rules, as a list or as one text; none by default.
     pub(super) groups_claim: Option<ScopeWords>,
+    /// The claims that name the caller's accounts at git hosts, by the names of connections; none by default.
+    #[serde(default)]
+    pub(super) host_accounts: BTreeMap<String, AccountEntry>,
     /// The claim that lists what the token allows, as a list or as text with spaces; `scope` by
     /// default.
     pub(super) scope_claim: Option<ScopeWords>,
@@ -63,6 +66,18 @@ pub(super) struct IssuerEntry {
     pub(super) jwks_uri: Option<String>,
     /// File with CA certificates (PEM) that are trusted for it in addition to the system's.
     pub(super) ca_file: Option<String>,
+}
+
+/// The claim that names the caller's account at the host of a connection: exactly one of these.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AccountEntry {
+    /// By the host's own number.
+    pub(super) id: Option<ScopeWords>,
+    /// By the name that its owner logs in by.
+    pub(super) login: Option<ScopeWords>,
+    /// By an email address. That of the claim `email` counts only with `email_verified: true`.
+    pub(super) email: Option<ScopeWords>,
 }
 
 /// One word or several. For a claim, several words are a path into nested objects, so a name may

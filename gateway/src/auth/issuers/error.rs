@@ -2,6 +2,8 @@
 
 use std::{io, path::PathBuf};
 
+use archway_proto::host_account::MAX_ACCOUNTS;
+
 /// Seconds.
 pub(super) const MOST_LEEWAY: u64 = 120;
 /// Each issuer refreshes its keys on its own.
@@ -99,6 +101,14 @@ pub enum IssuerProblem {
     /// A claim without a name.
     #[error("`{0}` must name a claim")]
     Claim(&'static str),
+    /// More accounts than a call can carry.
+    #[error("`host_accounts` has {0} entries: at most {MAX_ACCOUNTS} are allowed")]
+    Accounts(usize),
+    /// Not exactly one claim for an account, or none with a name, or no connection of that name can be.
+    #[error(
+        "`host_accounts` has {0:?}: write a connection's name, and exactly one of `id`, `login` and `email` with a claim"
+    )]
+    Account(String),
     /// An empty list, which would allow nothing.
     #[error("`{0}` is an empty list: leave it out for all")]
     Nothing(&'static str),

@@ -71,6 +71,7 @@ async fn a_large_body_is_hashed_in_whole_and_a_larger_one_refused() {
         kind: HookEventKind::List,
         repository: None,
         full_name: None,
+        is_private: false,
     };
     assert_eq!(endpoint.events(), [whole]);
 }

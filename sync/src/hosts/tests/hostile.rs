@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::super::testing::{Asked, HostDouble, client, entry, page, reply};
-use super::super::{Exclusion, ListingError};
+use super::super::{Exclusion, ListingError, Visibility};
 use super::{failed, paths, whole};
 
 const AT: &str = "2026-01-01T00:00:00Z";
@@ -112,7 +112,7 @@ async fn entries_of_a_wrong_shape_are_not_taken_for_gone() {
     .await;
     let found = whole(&host.github(json!({}))).await;
     assert_eq!(paths(&found), ["acme/c", "acme/good"]);
-    assert!(found.repositories[0].is_private);
+    assert_eq!(found.repositories[0].visibility, Visibility::Private);
     assert_eq!(found.excluded["2"], Exclusion::Unusable);
     assert_eq!(found.unreadable, 3);
 }

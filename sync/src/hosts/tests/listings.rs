@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::testing::{Asked, HostDouble, client, entry, page, reply};
-use super::super::{Exclusion, Listing, ListingMark};
+use super::super::{Exclusion, Listing, ListingMark, Visibility};
 use super::{paths, token, whole};
 
 /// A host with `names`, the last pushed last, two a page, and an `ETag` of what there is.
@@ -64,7 +64,8 @@ async fn github_is_listed_page_by_page_with_the_token() {
     assert_eq!(first.default_branch.as_deref(), Some("main"));
     assert_eq!(first.description.as_deref(), Some("about a"));
     assert_eq!(first.topics, ["web"]);
-    assert!(!first.is_private && !first.archived && !first.fork);
+    assert!(!first.archived && !first.fork);
+    assert_eq!(first.visibility, Visibility::Public);
     assert_eq!(
         first.pushed_at,
         Some("2026-01-01T00:00:00Z".parse().unwrap())
@@ -184,7 +185,7 @@ async fn gitlab_lists_a_group_with_its_subgroups() {
     let found = whole(&client(source, json!({}))).await;
     assert_eq!(paths(&found), ["acme/team/app"]);
     assert_eq!(found.excluded["2"], Exclusion::Fork);
-    assert!(found.repositories[0].is_private);
+    assert_eq!(found.repositories[0].visibility, Visibility::Internal);
     assert!(found.repositories[0].pushed_at.is_some());
     let asked = &host.asked()[0];
     assert_eq!(asked.path, "/api/v4/groups/acme%2Fteam/projects");

@@ -54,6 +54,47 @@ fn refused(cases: impl IntoIterator<Item = (Value, Value, &'static str)>) {
 }
 
 #[test]
+fn permissions_are_the_hosts_only_if_there_is_one_to_ask() {
+    let host = |more: Value| {
+        let mut settings = json!({ "permissions": "host", "credential": "github" });
+        let fields = settings.as_object_mut().unwrap();
+        fields.extend(more.as_object().unwrap().clone());
+        settings
+    };
+    let list = json!({ "urls": { "list": ["https://one.example/a/x.git"] } });
+    refused([
+        (list, host(json!({})), "a list of URLs"),
+        (
+            github(),
+            json!({ "permissions": "host" }),
+            "needs `credential`",
+        ),
+        (
+            github(),
+            json!({ "permissions_grace": 5 }),
+            "`permissions_grace`",
+        ),
+        (
+            github(),
+            host(json!({ "permissions_grace": 0 })),
+            "1 to 720",
+        ),
+        (
+            github(),
+            host(json!({ "permissions_grace": 721 })),
+            "1 to 720",
+        ),
+    ]);
+    checked(github(), host(json!({})));
+    checked(
+        json!({ "gitlab": { "group": "acme" } }),
+        host(json!({ "permissions_grace": 48 })),
+    );
+    let wrong = json!({ "name": "a", "github": { "org": "acme" }, "permissions": "everybody" });
+    assert!(serde_json::from_value::<ConnectionSettings>(wrong).is_err());
+}
+
+#[test]
 fn wrong_names_are_refused_with_what_to_write() {
     let org = |org: &str| json!({ "github": { "org": org } });
     let group = |group: &str| json!({ "gitlab": { "group": group } });

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::hosts::changes::Changes;
-use crate::hosts::{ConnectionSettings, CredentialSetting, HostedRepository, slugs};
+use crate::hosts::{ConnectionSettings, CredentialSetting, HostedRepository, Visibility, slugs};
 use crate::store::KnownSources;
 
 /// What `record_found` takes: everything that is listed and to be served, as descriptions and topics may be new.
@@ -30,7 +30,8 @@ pub(super) fn found(
             "host": it.clone_url.host(),
             "host_path": it.path,
             "pushed_at": it.pushed_at,
-            "is_private": it.is_private,
+            "is_private": it.visibility != Visibility::Public,
+            "visibility": it.visibility,
             "description": it.description,
             "default_branch": it.default_branch,
             "topics": it.topics,

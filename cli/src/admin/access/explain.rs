@@ -1,0 +1,131 @@
+//! `archway access explain`: what a principal may use, project by project, and what says so.
+//!
+//! The code that decides is that of gateways ([`AccessRule::is_about`]) and workers ([`CompiledRule`]); this file only
+//! asks it, and shows what hosts answered.
+
+use std::collections::BTreeMap;
+
+use archway_proto::access::{AccessRule, BASICS, is_given};
+use archway_workers::access::CompiledRule;
+
+use super::CallerArgs;
+use super::answer::{Explained, ExplainedProject, HostAnswer};
+use crate::admin::AdminError;
+use crate::admin::connect::Installation;
+use crate::admin::input::families;
+use crate::admin::source_text::refused;
+use crate::tenants::{GuardedProject, TenantError};
+
+/// What a principal may use, project by project.
+pub(super) async fn explain(
+    installation: &Installation,
+    tenant: &str,
+    who: &CallerArgs,
+    only: Option<&str>,
+) -> Result<Explained, AdminError> {
+    let read = installation.read(async |tx, _| {
+        let id = tx.find_tenant(tenant).await?;
+        let projects = tx.projects(id).await?.into_iter();
+        let projects = projects.filter(|it| it.removed_at.is_none());
+        let mut slugs: Vec<String> = projects.map(|it| it.slug).collect();
+        if let Some(only) = only {
+            slugs.retain(|slug| slug == only);
+            if slugs.is_empty() {
+                return Err(missing(only).into());
+            }
+        }
+        Ok((
+            tx.access_rules(id).await?,
+            slugs,
+            tx.project_topics(id).await?,
+            tx.guarded_projects(id, &who.account).await?,
+        ))
+    });
+    let (rules, slugs, topics, guarded) = read.await?;
+    let guarded: BTreeMap<String, GuardedProject> = guarded
+        .into_iter()
+        .map(|it| (it.project.clone(), it))
+        .collect();
+    let (has_rules, is_hosted) = (!rules.is_empty(), !guarded.is_empty());
+    let about = rules.into_iter().filter(|rule| rule.is_about(who.caller()));
+    let about = about.map(CompiledRule::of).collect::<Result<Vec<_>, _>>();
+    let about = about.map_err(refused)?;
+    let caller = ExplainedCaller {
+        who,
+        has_rules,
+        about,
+        families: families()?,
+    };
+    let projects = slugs.iter().map(|slug| {
+        let topics = topics.get(slug).map_or(&[][..], Vec::as_slice);
+        caller.in_project(slug, topics, guarded.get(slug))
+    });
+    Ok(Explained {
+        tenant: tenant.to_owned(),
+        principal: who.name(),
+        has_rules,
+        is_hosted,
+        rules: caller.about.iter().map(|rule| rule.rule().id).collect(),
+        projects: projects.collect(),
+    })
+}
+
+/// A caller, and the rules about it.
+struct ExplainedCaller<'a> {
+    who: &'a CallerArgs,
+    has_rules: bool,
+    about: Vec<CompiledRule>,
+    /// All families.
+    families: Vec<String>,
+}
+
+impl ExplainedCaller<'_> {
+    /// What it may use in a project, which a host may guard.
+    fn in_project(
+        &self,
+        slug: &str,
+        topics: &[String],
+        guarded: Option<&GuardedProject>,
+    ) -> ExplainedProject {
+        let about = self.about.iter().filter(|rule| rule.is_about(slug, topics));
+        let about: Vec<&AccessRule> = about.map(CompiledRule::rule).collect();
+        let host = guarded.map(|it| HostAnswer::of(it, self.who.key.is_some()));
+        let is_hidden = host.as_ref().is_some_and(|answer| !answer.gives());
+        let others = self.families.iter().filter(|family| *family != BASICS);
+        let given = others.filter(|family| {
+            let by_rules = !self.has_rules || is_given(about.iter().copied(), family);
+            by_rules && (!is_hidden || self.is_labelled(&about, family))
+        });
+        let mut given: Vec<String> = given.cloned().collect();
+        if !given.is_empty() {
+            given.insert(0, BASICS.to_owned());
+        }
+        let by = |deny: bool| {
+            let rules = about.iter().filter(|rule| rule.deny == deny);
+            rules.map(|rule| rule.id).collect()
+        };
+        ExplainedProject {
+            project: slug.to_owned(),
+            is_whole: given.len() == self.families.len(),
+            families: given,
+            given_by: by(false),
+            denied_by: by(true),
+            host,
+        }
+    }
+
+    /// Whether a rule that names the key by its label gives the family: it stands for the host.
+    fn is_labelled(&self, about: &[&AccessRule], family: &str) -> bool {
+        let named = about
+            .iter()
+            .filter(|rule| rule.names_key(self.who.caller()));
+        is_given(named.copied(), family)
+    }
+}
+
+fn missing(project: &str) -> TenantError {
+    TenantError::Missing {
+        kind: "project",
+        name: project.to_owned(),
+    }
+}

@@ -1,0 +1,78 @@
+//! Members of groups and teams, where a host lists no effective readers.
+
+use serde_json::json;
+
+use super::super::super::testing::{Asked, HostDouble, client, page, reply};
+use super::super::super::{AskedRepository, Budget, ReaderSession, ReadersAnswer};
+use super::{SITE, asked};
+
+#[tokio::test]
+async fn gitlab_lists_inherited_members_who_see_code() {
+    let host = HostDouble::start(|asked: &Asked| {
+        let member = |id: i64, level: i64, state: &str| {
+            json!({ "id": id, "username": format!("u{id}"), "access_level": level, "state": state,
+                    "email": (id == 1).then_some("Ada@Acme.example") })
+        };
+        match asked.path.as_str() {
+            "/api/v4/projects/41/members/all" => page(&[
+                member(1, 50, "active"),
+                member(2, 20, "active"),
+                member(3, 10, "active"),
+                member(4, 40, "blocked"),
+                member(5, 15, "active"),
+            ]),
+            _ => reply(404, &[], "{}"),
+        }
+    })
+    .await;
+    let source = json!({ "gitlab": { "group": "acme", "url": host.base } });
+    let client = client(source, json!({}));
+    let ReadersAnswer::Listed { readers, .. } = asked(&client, SITE).await.unwrap() else {
+        panic!()
+    };
+    let accounts: Vec<i64> = readers.iter().map(|it| it.account).collect();
+    assert_eq!(accounts, [1, 2]);
+    assert_eq!(readers[0].email.as_deref(), Some("ada@acme.example"));
+}
+
+#[tokio::test]
+async fn gitea_lists_collaborators_and_members_of_teams_that_read_code() {
+    let host = HostDouble::start(|asked: &Asked| {
+        let user = |id: i64| json!({ "id": id, "login": format!("U{id}"), "email": "a@b.c" });
+        match asked.path.as_str() {
+            "/api/v1/repos/acme/site/collaborators" | "/api/v1/repos/acme/api/collaborators" => page(&[user(1)]),
+            "/api/v1/repos/acme/site/teams" | "/api/v1/repos/acme/api/teams" => page(&[
+                json!({ "id": 7, "permission": "owner", "units_map": {} }),
+                json!({ "id": 8, "permission": "none", "units_map": { "repo.code": "read" } }),
+                json!({ "id": 9, "permission": "none", "units_map": { "repo.code": "none", "repo.issues": "write" } }),
+                json!({ "id": 10, "permission": "read" }),
+            ]),
+            "/api/v1/teams/7/members" => page(&[user(2)]),
+            "/api/v1/teams/8/members" if asked.page() == 1 => {
+                reply(200, &[("link", &asked.link(2))], json!([user(3)]).to_string())
+            }
+            "/api/v1/teams/8/members" => page(&[user(4), user(1)]),
+            "/api/v1/teams/9/members" | "/api/v1/teams/10/members" => page(&[user(5)]),
+            _ => reply(404, &[], "{}"),
+        }
+    })
+    .await;
+    let source = json!({ "gitea": { "org": "acme", "url": host.base } });
+    let client = client(source, json!({}));
+    let budget = Budget::default();
+    let mut session = ReaderSession::new(&client, &budget, None);
+    let api = AskedRepository {
+        path: "acme/api",
+        ..SITE
+    };
+    for (of, requests) in [(SITE, 5), (api, 2)] {
+        let ReadersAnswer::Listed { readers, etags } = session.readers(of).await.unwrap() else {
+            panic!()
+        };
+        let accounts: Vec<i64> = readers.iter().map(|it| it.account).collect();
+        assert_eq!((accounts, etags.len()), (vec![1, 2, 3, 4], 0));
+        assert!(readers.iter().all(|it| it.email.is_none()));
+        // Teams are read once.
+        assert_eq!(host.asked().len(), requests);
+    }
+}
