@@ -211,7 +211,7 @@ impl Dev {
             database: &database,
             secret: seeded.secret,
             guard: guard(&args.guard, &listening),
-            console: args.console,
+            console: args.console.clone(),
             embedder: &args.embedder,
             chat: &args.chat,
             sampling: match args.otlp.is_on() {

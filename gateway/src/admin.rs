@@ -25,12 +25,13 @@ use crate::{
     server::Port, store::Stores, upstream::Upstream,
 };
 pub(crate) use console::Console;
-pub use console::ConsoleConfig;
+pub use console::{ConsoleConfig, ConsoleTokenError};
 pub use registration::AdminAddress;
 use status::GatewayStatus;
 
 mod console;
 mod registration;
+mod report;
 mod status;
 
 /// Connections at most: a few probes and scrapers, with room for some that hang.
@@ -71,7 +72,9 @@ pub(crate) fn port(listener: TcpListener, admin: Arc<Admin>) -> Port {
         .route("/status", get(status))
         .route("/usage", get(usage));
     if console {
-        router = router.route("/console", get(console::answer));
+        router = router
+            .route("/console", get(console::answer))
+            .route("/console/{*page}", get(console::answer));
     }
     Port {
         listener,

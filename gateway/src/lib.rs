@@ -27,7 +27,7 @@ use session::Sessions;
 use store::Stores;
 use upstream::Upstream;
 
-pub use admin::{AdminAddress, ConsoleConfig};
+pub use admin::{AdminAddress, ConsoleConfig, ConsoleTokenError};
 pub use auth::{AuthConfig, Identity, IssuerProblem, IssuersError, KeyId, KeyText};
 pub use breaker::BreakerConfig;
 pub use config::{GatewayConfig, GatewayConfigError};
@@ -136,7 +136,7 @@ impl Gateway {
         });
         let admin = Arc::new(Admin {
             name: config.name(),
-            console: (config.console.console).then(|| Console::new(&config.guard, &metrics)),
+            console: Console::new(&config.console, &config.guard, &metrics)?,
             audit,
             catalog,
             limits,
@@ -249,7 +249,7 @@ impl Gateway {
                 async { records.lock().await.run(&drained).await },
                 async {
                     if let Some(address) = &self.admin_address {
-                        address.run(&parts.name, &parts.stores, &drained).await;
+                        address.run(parts, &drained).await;
                     }
                 },
             )

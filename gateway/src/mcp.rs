@@ -209,7 +209,7 @@ impl Mcp {
                         self.calls.limited(&who, info, &price, &refused)
                     }
                     (Some(info), Some(Method::Worker(method))) => {
-                        self.calls.unpaid(&who, &info, method);
+                        self.calls.unpaid(&who, &info, method, &refused);
                         limit_headers::refuse(&refused, id.as_ref())
                     }
                     _ => limit_headers::refuse(&refused, id.as_ref()),

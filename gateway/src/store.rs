@@ -31,6 +31,7 @@ pub(crate) use usage::MonthSums;
 mod access;
 mod audit;
 mod catalogs;
+pub(crate) mod console;
 mod gateways;
 mod health;
 mod listener;
@@ -41,8 +42,7 @@ mod sessions;
 mod usage;
 
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long to wait for an answer, including the wait for a connection. Longer than the server's
-/// own limit: it applies when the network loses the server.
+/// With the wait for a connection. Longer than the server's limit: it applies if the network loses the server.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Concurrent writers of sessions. They wait for each other, so that key lookups need not.
 const SESSION_WRITERS: usize = 2;

@@ -1,6 +1,8 @@
 //! The operator's page: its content, who may read it, and how a real browser renders it.
 
-use std::{path::PathBuf, process::Stdio};
+mod many;
+mod pages;
+mod pictures;
 
 use archway_gateway::terms::Level;
 use archway_proto::misleading::misleads;
@@ -10,8 +12,6 @@ use e2e::{
     http::{Request, Response},
 };
 use serde_json::json;
-use tempfile::TempDir;
-use tokio::process::Command;
 
 /// A script that a browser would run if the page did not escape it.
 const SCRIPT: &str = "<script>document.title='run'</script>";
@@ -224,69 +224,4 @@ async fn the_console_refuses_requests_for_a_rebound_host_name() {
         let told = answer.text().contains("git_log");
         assert_eq!(told, status == 200, "{host}");
     }
-}
-
-/// Runs a headless Chromium on this page and returns its standard output. `ARCHWAY_TEST_CHROMIUM` is its
-/// path.
-async fn browse(options: &[&str], url: &str) -> String {
-    let browser = std::env::var_os("ARCHWAY_TEST_CHROMIUM")
-        .expect("run the tests with tests/run, which installs the browser");
-    let profile = TempDir::new().unwrap();
-    let mut command = Command::new(browser);
-    command
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-dev-shm-usage",
-        ])
-        .args([
-            "--no-first-run",
-            "--disable-background-networking",
-            "--window-size=1400,1500",
-        ])
-        .arg(format!("--user-data-dir={}", profile.path().display()))
-        .args(options)
-        .arg(url)
-        .stdin(Stdio::null())
-        .kill_on_drop(true);
-    let output = tokio::time::timeout(std::time::Duration::from_secs(60), command.output());
-    let output = output.await.expect("within a minute").unwrap();
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
-#[tokio::test]
-async fn a_browser_shows_the_page_and_runs_nothing_that_callers_wrote() {
-    let (stack, client) = with_page().await;
-    for _ in 0..12 {
-        client.call("hello", json!({})).await.structured();
-        let search = json!({ "pattern": "sesame" });
-        client.call("grep_codebase", search).await.structured();
-    }
-    client
-        .call("get_repo_overview", json!({ "project": SCRIPT }))
-        .await;
-    let url = format!("http://{}/console?still", stack.admin());
-    let shown = browse(&["--dump-dom"], &url).await;
-    assert!(shown.contains("<title>Archway "), "{shown}");
-    assert!(has_row(&shown, &["acme", "grep_codebase", "ok"]), "{shown}");
-    assert!(!shown.contains("<script"), "{shown}");
-    let folder = TempDir::new().unwrap();
-    let asked = std::env::var_os("ARCHWAY_TEST_SCREENSHOT").map(PathBuf::from);
-    let picture = asked.unwrap_or_else(|| folder.path().join("console.png"));
-    let take = format!("--screenshot={}", picture.display());
-    browse(&[&take], &url).await;
-    assert!(std::fs::read(&picture).unwrap().starts_with(b"\x89PNG"));
-    let port = stack.admin().port();
-    let lead = "--host-resolver-rules=MAP evil.example 127.0.0.1";
-    let stranger = browse(
-        &[lead, "--dump-dom"],
-        &format!("http://evil.example:{port}/console"),
-    )
-    .await;
-    assert!(
-        stranger.contains("not served here") && !stranger.contains("git_log"),
-        "{stranger}"
-    );
 }

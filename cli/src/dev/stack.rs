@@ -218,7 +218,7 @@ fn gateway_config(plan: &Plan<'_>, socket: &std::path::Path) -> GatewayConfig {
             call_deadline: 10,
         },
         sampling: plan.sampling.clone(),
-        console: plan.console,
+        console: plan.console.clone(),
     }
 }
 

@@ -1,18 +1,23 @@
-//! Registers this gateway's admin port in Postgres, where `archway status` finds it.
+//! Registers this gateway's admin port and its state in Postgres, where `archway status` and the operator's page of
+//! every gateway find them.
 //!
-//! Runs in the background. The row is refreshed every 10 s and deleted at shutdown; readers ignore
+//! Runs in the background. The row is written every 10 s, and within a second if the gateway's state is another; it is
+//! deleted at shutdown; readers ignore
 //! rows older than 30 s. While Postgres is down the row expires, with no other effect.
 
 use std::{net::SocketAddr, time::Duration};
 
 use archway_proto::chain::Chain;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::store::Stores;
+use super::{Admin, report::GatewayReport};
 
 /// Interval of the refresh.
 const REFRESH: Duration = Duration::from_secs(10);
+/// Interval of looks at the gateway's state.
+const LOOK: Duration = Duration::from_secs(1);
 /// How long shutdown waits for the row to be deleted.
 const DELETE_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -26,18 +31,29 @@ pub struct AdminAddress {
 }
 
 impl AdminAddress {
-    /// Keeps the row of the gateway with this name until `ended`.
-    pub(crate) async fn run(&self, name: &str, stores: &Stores, ended: &CancellationToken) {
+    /// Keeps the row of the gateway until `ended`.
+    pub(crate) async fn run(&self, gateway: &Admin, ended: &CancellationToken) {
         let id = Uuid::new_v4();
-        let admin = self.address.to_string();
+        let (name, stores) = (&gateway.name, &gateway.stores);
+        let address = self.address.to_string();
         let reporting = async {
+            let mut written: Option<(Instant, GatewayReport)> = None;
             loop {
-                let reported = stores.report_gateway(id, name, &self.host, &admin).await;
-                // `/readyz` reports an unavailable Postgres.
-                if let Err(error) = reported {
-                    tracing::debug!(error = %Chain(&error), "the admin port is not registered yet");
+                let report = GatewayReport::of(gateway);
+                let is_due = written.as_ref().is_none_or(|(at, before)| {
+                    at.elapsed() >= REFRESH || report.is_other_than(before)
+                });
+                if is_due {
+                    let text = report.json();
+                    let reported = stores.report_gateway(id, name, (&self.host, &address), &text);
+                    let reported = reported.await;
+                    // `/readyz` reports an unavailable Postgres.
+                    if let Err(error) = reported {
+                        tracing::debug!(error = %Chain(&error), "the admin port is not registered yet");
+                    }
+                    written = Some((Instant::now(), report));
                 }
-                tokio::time::sleep(REFRESH).await;
+                tokio::time::sleep(LOOK).await;
             }
         };
         ended.run_until_cancelled(reporting).await;

@@ -6,19 +6,21 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use archway_proto::{context::TraceContext, misleading::visible_json};
+use archway_proto::{context::TraceContext, failure::Failure, misleading::visible_json};
 use serde::Serialize;
 
 use crate::{
     caller::{Principal, SessionKey},
     metrics::Outcome,
+    recent::CallTimings,
 };
 
 /// Bytes of file paths in one record, as JSON; further paths are only counted.
 const MOST_OF_PATHS: usize = 8 * 1024;
 /// The longest project name that is recorded; a longer one cannot exist.
 const LONGEST_PROJECT: usize = 63;
-
+/// The longest part of a refusal that is recorded.
+const LONGEST_DETAIL: usize = 200;
 /// Hexadecimal digits of git's longest object id.
 const LONGEST_ID: usize = 64;
 
@@ -35,7 +37,10 @@ pub(crate) struct AuditRequest {
     pub(crate) agent: Arc<str>,
     /// Units of the limits that it was charged.
     pub(crate) units: u32,
+    /// When it reached the stops of its path.
+    pub(crate) timings: CallTimings,
     project: Option<String>,
+    refused_by: Option<String>,
 }
 
 /// Facts taken from the answer.
@@ -110,6 +115,18 @@ pub(super) struct Call<'a> {
     arguments: Option<String>,
     outcome: &'static str,
     duration_ms: f64,
+    /// When its limits were charged and its arguments checked, in milliseconds after it came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checked_ms: Option<f64>,
+    /// When circuits and permits admitted it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    admitted_ms: Option<f64>,
+    /// When the worker had answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answered_ms: Option<f64>,
+    /// The limit, circuit or bound that refused it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused_by: Option<&'a str>,
     /// Units of the limits that the call was charged.
     units: u32,
     /// Size of the message that answered it: 0 for a protocol error, or if nobody waited for it.
@@ -135,7 +152,9 @@ impl AuditRequest {
             client: None,
             agent: Arc::default(),
             units: 0,
+            timings: CallTimings::default(),
             project: None,
+            refused_by: None,
         }
     }
 
@@ -144,6 +163,25 @@ impl AuditRequest {
     pub(crate) fn of_project(&mut self, project: Option<&str>) {
         let fits = |name: &&str| name.len() <= LONGEST_PROJECT && !name.contains('\0');
         self.project = project.filter(fits).map(str::to_owned);
+    }
+
+    /// Sets the limit, circuit or bound that a refusal names: `limit of key total: 1200`. Nothing if it names none.
+    pub(crate) fn of_refusal(&mut self, refusal: &Failure) {
+        let detail = |name| refusal.details.get(name);
+        let text = |name| {
+            detail(name)?
+                .as_str()
+                .filter(|it| it.len() <= LONGEST_DETAIL)
+        };
+        self.refused_by = match (text("circuit"), text("scope"), text("of"), detail("limit")) {
+            (Some(circuit), ..) => Some(format!("circuit {circuit}")),
+            (_, Some(scope), Some(of), Some(limit)) => {
+                Some(format!("limit of {scope} {of}: {limit}"))
+            }
+            _ => {
+                detail("calls_at_a_time").map(|most| format!("calls at a time of a tenant: {most}"))
+            }
+        };
     }
 
     /// The project, if one is set.
@@ -176,7 +214,6 @@ impl Record {
             room > 0
         });
         let (files, rest) = facts.files.split_at(fitting.count());
-        let micros = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
         RecordBody::Call(Box::new(Call {
             principal: who.name(),
             credential: who.key_id(),
@@ -188,7 +225,11 @@ impl Record {
             project: request.project.as_deref(),
             arguments: request.arguments.map(|mac| super::chain::hex(&mac)),
             outcome: outcome.name(),
-            duration_ms: f64::from(micros) / 1000.0,
+            duration_ms: millis(*took),
+            checked_ms: request.timings.checked.map(millis),
+            admitted_ms: request.timings.admitted.map(millis),
+            answered_ms: request.timings.answered.map(millis),
+            refused_by: request.refused_by.as_deref(),
             units: request.units,
             bytes: facts.bytes,
             commit: facts.commit.as_deref().filter(|id| id.len() <= LONGEST_ID),
@@ -202,6 +243,11 @@ impl Record {
     pub(super) fn method(&self) -> &'static str {
         self.request.method
     }
+}
+
+/// Milliseconds to the microsecond, at most 71 minutes.
+fn millis(time: Duration) -> f64 {
+    f64::from(u32::try_from(time.as_micros()).unwrap_or(u32::MAX)) / 1000.0
 }
 
 #[expect(

@@ -116,6 +116,20 @@ impl Calls {
         response
     }
 
+    /// Records another request that exceeds a limit.
+    pub(super) fn unpaid(
+        &self,
+        who: &Principal,
+        info: &RequestInfo,
+        method: Method,
+        refused: &LimitRefusal,
+    ) {
+        let subject = RecordSubject::method(method);
+        let mut recorder =
+            OutcomeRecorder::for_refusal(&self.audit, &self.metrics, who, info, subject);
+        recorder.failed(&refused.failure());
+    }
+
     /// Checks the arguments, opens their cursor, waits for a permit, and calls the worker.
     async fn start(
         &self,

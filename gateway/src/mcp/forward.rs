@@ -85,18 +85,10 @@ impl Calls {
                 if let Some(permit) = permit.filter(|_| !upstream::is_refusal(&failure)) {
                     permit.failed(failure.code);
                 }
-                recorder.failed(failure.code);
+                recorder.failed(&failure);
                 Err(GatewayError::WorkerFailure(Box::new(failure)))
             }
         }
-    }
-
-    /// Records a request that exceeds a limit.
-    pub(super) fn unpaid(&self, who: &Principal, info: &RequestInfo, method: Method) {
-        let subject = RecordSubject::method(method);
-        let mut recorder =
-            OutcomeRecorder::for_refusal(&self.audit, &self.metrics, who, info, subject);
-        recorder.failed(Fault::RateLimited);
     }
 
     /// Waits for a permit and sends the request to a worker.

@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use archway_proto::{fault::Fault, method::Method};
+use archway_proto::{failure::Failure, method::Method};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
@@ -120,14 +120,12 @@ impl OutcomeRecorder {
 
     /// Records a stage that the message reached.
     pub(super) fn reached(&mut self, stage: Stage) {
-        if self.metrics.recent_calls().are_kept() {
-            let mark = match stage {
-                Stage::Checked => &mut self.marks.checked,
-                Stage::Admitted => &mut self.marks.admitted,
-                Stage::Answered => &mut self.marks.answered,
-            };
-            *mark = Some(self.received.elapsed());
-        }
+        let mark = match stage {
+            Stage::Checked => &mut self.marks.checked,
+            Stage::Admitted => &mut self.marks.admitted,
+            Stage::Answered => &mut self.marks.answered,
+        };
+        *mark = Some(self.received.elapsed());
     }
 
     /// Ends with a protocol error.
@@ -139,15 +137,24 @@ impl OutcomeRecorder {
         );
     }
 
+    /// Records what refused the message, if the failure says so.
+    pub(super) fn refused_by(&mut self, failure: &Failure) {
+        if let Some(open) = &mut self.open {
+            open.request_mut().of_refusal(failure);
+        }
+    }
+
     /// Ends with a failure that is answered by a protocol error.
-    pub(super) fn failed(&mut self, fault: Fault) {
+    pub(super) fn failed(&mut self, failure: &Failure) {
+        self.refused_by(failure);
         let took = self.received.elapsed();
-        self.end(Outcome::Failed(fault), took, AnswerFacts::default());
+        self.end(Outcome::Failed(failure.code), took, AnswerFacts::default());
     }
 
     /// Ends with this outcome. Later calls have no effect.
     pub(super) fn end(&mut self, outcome: Outcome, took: Duration, facts: AnswerFacts) {
-        if let Some(open) = self.open.take() {
+        if let Some(mut open) = self.open.take() {
+            open.request_mut().timings = self.marks;
             self.metrics.tools().call(&self.label, outcome, took);
             let recent = self.metrics.recent_calls();
             if recent.are_kept() {

@@ -132,6 +132,7 @@ impl Settlement {
                 (written.message, written.fault, written.facts)
             }
             Err(failure) => {
+                self.recorder.refused_by(&failure);
                 let permit = permit.filter(|_| !upstream::is_refusal(&failure));
                 if let Some(permit) = permit {
                     permit.failed(failure.code);

@@ -20,6 +20,8 @@ use prometheus_client::{
 };
 use serde::Serialize;
 
+use super::OutcomeClass;
+
 /// How a tool call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -44,9 +46,8 @@ impl Outcome {
         }
     }
 
-    /// Whether the tool failed. A call that a limit refused never reached the tool.
-    fn is_failure(self) -> bool {
-        matches!(self, Outcome::Failed(fault) if fault != Fault::RateLimited)
+    fn class(self) -> OutcomeClass {
+        OutcomeClass::of(self.name())
     }
 
     /// Whether nothing was done for the call because its caller may not make it, or not now.
@@ -82,6 +83,7 @@ pub(crate) struct ToolMetrics {
 #[derive(Debug, Default)]
 struct ToolCounters {
     invocations: AtomicU64,
+    denied: AtomicU64,
     failures: AtomicU64,
     timeouts: AtomicU64,
     total_us: AtomicU64,
@@ -92,7 +94,9 @@ struct ToolCounters {
 pub(crate) struct ToolSums {
     /// Calls, however they ended.
     pub(crate) invocations: u64,
-    /// Calls that ended with an error, except those over a limit.
+    /// Calls that their client may not make, or not like this or now: no failures of the service.
+    pub(crate) denied: u64,
+    /// Calls that the service could not answer, or not in time.
     pub(crate) failures: u64,
     /// Failures by timeout.
     pub(crate) timeouts: u64,
@@ -148,8 +152,11 @@ impl ToolMetrics {
 impl ToolCounters {
     fn count(&self, outcome: Outcome, took: Duration) {
         self.invocations.fetch_add(1, Relaxed);
+        let class = outcome.class();
+        self.denied
+            .fetch_add((class == OutcomeClass::Denied).into(), Relaxed);
         self.failures
-            .fetch_add(outcome.is_failure().into(), Relaxed);
+            .fetch_add((class == OutcomeClass::Failed).into(), Relaxed);
         self.timeouts
             .fetch_add(outcome.is_timeout().into(), Relaxed);
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
@@ -159,6 +166,7 @@ impl ToolCounters {
     fn sums(&self) -> ToolSums {
         ToolSums {
             invocations: self.invocations.load(Relaxed),
+            denied: self.denied.load(Relaxed),
             failures: self.failures.load(Relaxed),
             timeouts: self.timeouts.load(Relaxed),
             total_ms: self.total_us.load(Relaxed) / 1000,
@@ -207,7 +215,8 @@ mod tests {
         }
         let sums = ToolSums {
             invocations: 6,
-            failures: 2,
+            denied: 3,
+            failures: 1,
             timeouts: 1,
             total_ms: 9,
         };

@@ -1,25 +1,25 @@
-//! The registration of running gateways and their admin ports. A gateway cannot read other
-//! gateways' rows.
+//! The registration of running gateways, their admin ports, and what each says about itself.
 
 use uuid::Uuid;
 
 use super::{StoreError, Stores, with_timeout};
 
 impl Stores {
-    /// Registers a running gateway and its admin port: `address:port` on a host.
+    /// Registers a running gateway and its admin port: `address:port` on a host. The report is at most 8,192 characters.
     pub(crate) async fn report_gateway(
         &self,
         id: Uuid,
         name: &str,
-        host: &str,
-        admin: &str,
+        (host, admin): (&str, &str),
+        report: &str,
     ) -> Result<(), StoreError> {
         let reported = sqlx::query!(
-            "select report_gateway($1, $2, $3, $4)",
+            "select report_gateway_state($1, $2, $3, $4, $5)",
             id,
             name,
             host,
-            admin
+            admin,
+            report
         )
         .execute(&self.pool);
         with_timeout("the registration of an admin port", reported)

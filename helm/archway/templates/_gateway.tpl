@@ -43,6 +43,9 @@ containers:
       {{- with include "archway.database.mount" (list . "gateway") | trim }}
       {{- . | nindent 6 }}
       {{- end }}
+      {{- if $gateway.consoleTokenSecret }}
+      - {name: console-token, mountPath: /etc/archway/console, readOnly: true}
+      {{- end }}
       {{- if $gateway.oidc.issuers }}
       - {name: issuers, mountPath: /etc/archway/issuers, readOnly: true}
       {{- end }}
@@ -71,6 +74,9 @@ volumes:
   {{- with include "archway.migrate.volumes" . | trim }}
   {{- . | nindent 2 }}
   {{- end }}
+  {{- end }}
+  {{- with $gateway.consoleTokenSecret }}
+  {{- include "archway.secretVolume" (list "console-token" . (list (list "token" "token"))) | nindent 2 }}
   {{- end }}
   {{- if $gateway.oidc.issuers }}
   {{- include "archway.configVolume" (list "issuers" (include "archway.named" (list . "issuers")) (list (list "issuers.yaml" "issuers.yaml"))) | nindent 2 }}
@@ -108,6 +114,7 @@ volumes:
   (list "ARCHWAY_POOL" $gateway.pool)
   (list "ARCHWAY_CALL_DEADLINE" $gateway.callDeadlineSeconds)
   (list "ARCHWAY_CONSOLE" (ternary true "" $gateway.console))
+  (list "ARCHWAY_CONSOLE_TOKEN_FILE" (ternary "/etc/archway/console/token" "" (not (empty $gateway.consoleTokenSecret))))
   (list "ARCHWAY_DATABASE_CONNECTIONS" .Values.database.connections.gateway)) }}
 {{- include "archway.env.drain" $gateway.drain }}
 {{ include "archway.env.podName" "ARCHWAY_GATEWAY_NAME" }}

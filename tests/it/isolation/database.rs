@@ -129,8 +129,12 @@ fn code_of(error: &sqlx::Error) -> String {
 /// What only `archway sync` may do.
 const RECORD_FOUND: &str = "select record_found(gen_random_uuid(), 0, '[]')";
 
+/// What only a gateway's page may read.
+const CONSOLE_CALLS: &str =
+    "select 1 from console_calls(null, null, null, null, null, 0, 0, gen_random_uuid(), 0, 1)";
+
 /// A role, and what it may not do.
-const REFUSED: [(&str, &str); 43] = [
+const REFUSED: [(&str, &str); 53] = [
     ("archway_worker", "select 1 from api_keys"),
     ("archway_worker", "select 1 from tenants"),
     ("archway_worker", "select 1 from find_api_key('x')"),
@@ -166,6 +170,25 @@ const REFUSED: [(&str, &str); 43] = [
     ("archway_gateway", "insert into usage_hours default values"),
     ("archway_worker", "select 1 from usage_hours"),
     ("archway_gateway", "update usage_months set units = 0"),
+    ("archway_gateway", "select 1 from call_hours"),
+    ("archway_gateway", "update call_hours set calls = 0"),
+    ("archway_gateway", "select 1 from gateways"),
+    ("archway_gateway", "select 1 from audit_records"),
+    ("archway_worker", "select 1 from console_hours(1)"),
+    (
+        "archway_worker",
+        "select 1 from console_tenants(null, '', '', 1)",
+    ),
+    (
+        "archway_worker",
+        "select 1 from console_keys('acme', null, '', '', 1)",
+    ),
+    ("archway_worker", CONSOLE_CALLS),
+    ("archway_sync", CONSOLE_CALLS),
+    (
+        "archway_sync",
+        "select 1 from console_projects('acme', null, '', '', 1)",
+    ),
     ("archway_worker", "select 1 from month_sums(1)"),
     ("archway_worker", "select 1 from usage_overview(1)"),
     ("archway_sync", "select 1 from usage_overview(1)"),

@@ -215,4 +215,48 @@ pub(super) const DEFINERS: &[(&str, &str)] = &[
         "limits_overview",
         "for the operator's page: what may be spent, and by whom; gateways judge by it anyway",
     ),
+    (
+        "report_gateway_state",
+        "as report_gateway, with what the gateway says about itself",
+    ),
+    (
+        "console_hours",
+        "for the operator's page: calls of the whole installation by hour, tool and outcome; no tenant",
+    ),
+    (
+        "console_processes",
+        "for the operator's page: which gateways, workers and syncs are there",
+    ),
+    (
+        "console_syncs",
+        "for the operator's page: names of mirrors and connections that are not well, and counts",
+    ),
+    (
+        "console_tenants",
+        "for the operator's page: names of tenants and counts, at most as many as asked for",
+    ),
+    (
+        "console_quotas",
+        "for the operator's page: tenants that have nearly spent their month",
+    ),
+    (
+        "console_limits",
+        "for the operator's page: what one tenant may spend; gateways judge by it anyway",
+    ),
+    (
+        "console_keys",
+        "for the operator's page: labels and ids of one tenant's keys; no secret and no hash",
+    ),
+    (
+        "console_projects",
+        "for the operator's page: names and states of one tenant's projects; no content",
+    ),
+    (
+        "console_usage",
+        "for the operator's page: sums of one tenant's calls",
+    ),
+    (
+        "console_calls",
+        "for the operator's page: who called which tool and how it ended; no arguments, no files",
+    ),
 ];

@@ -11,10 +11,14 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 pub(super) const ROLES: [&str; 3] = ["archway_gateway", "archway_worker", "archway_sync"];
 
 /// Tables without a tenant, and why.
-const NOBODYS: [(&str, &str); 6] = [
+const NOBODYS: [(&str, &str); 7] = [
     (
         "_sqlx_migrations",
         "which migrations ran; no running part may read it",
+    ),
+    (
+        "call_hours",
+        "calls of the whole installation by the hour; a trigger writes it, a function reads it",
     ),
     (
         "catalogs",
@@ -22,7 +26,7 @@ const NOBODYS: [(&str, &str); 6] = [
     ),
     (
         "gateways",
-        "where admin ports of gateways are; read by the owner alone",
+        "where admin ports of gateways are, and what these say about themselves; read by functions",
     ),
     (
         "sync_processes",
@@ -34,7 +38,7 @@ const NOBODYS: [(&str, &str); 6] = [
     ),
     (
         "worker_reports",
-        "when each worker was last there; written by functions, read by the owner alone",
+        "when each worker was last there; written and read by functions",
     ),
 ];
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use archway_gateway::{
-    Gateway, GatewayConfig,
+    AdminAddress, Gateway, GatewayConfig,
     secrets::RootSecret,
     store::{StoreConfig, Stores},
 };
@@ -100,7 +100,14 @@ impl Shared {
             database_connections: 4,
         });
         let (secret, minter) = (self.secret.clone(), self.minter.clone());
-        let gateway = Gateway::new(&self.config, stores.unwrap(), secret, minter).unwrap();
+        let mut gateway = Gateway::new(&self.config, stores.unwrap(), secret, minter).unwrap();
+        // The page reads what gateways say about themselves from the database.
+        if self.config.console.console {
+            gateway = gateway.with_admin_address(AdminAddress {
+                host: "test".to_owned(),
+                address: admin.local_addr().unwrap(),
+            });
+        }
         let stop = CancellationToken::new();
         let (clients, probes) = (shared(&service), shared(&admin));
         let running = Running {

@@ -1,93 +1,216 @@
-//! The last calls, and where each one's time went.
+//! Calls from the audit trail: filtered, by page, each with the stops of its path and what refused it.
 
 use std::time::{Duration, SystemTime};
 
 use maud::{Markup, html};
 
 use super::{
-    page::Color,
-    tables::{section, table},
+    Console,
+    address::{Place, Query},
+    filter::{self, FIELDS},
+    outcome,
+    page::pages,
+    recent,
+    table::{Cell, millis, section, table, thousands, unknown},
 };
-use crate::recent::{RecentCall, TimeShares};
+use crate::{
+    recent::CallTimings,
+    store::{
+        Stores,
+        console::{AuditedCall, CallsPage},
+        moment,
+    },
+};
 
-/// The width of a call's bar, in SVG units.
-const BAR: f64 = 100.0;
+/// The page of all calls.
+pub(super) async fn page(console: &Console, stores: &Stores, query: &Query) -> Markup {
+    let filter = filter::of(query);
+    let found = console
+        .answered(stores.console_calls(&filter, filter::position(query)))
+        .await;
+    let kept: Vec<(&str, &str)> = FIELDS.iter().map(|name| (*name, query.get(name))).collect();
+    html! {
+        (filter::form(query))
+        (table_of(&Place::Calls, &kept, found.as_ref(), query))
+    }
+}
 
-pub(super) fn calls(calls: &[RecentCall]) -> Markup {
-    let now = SystemTime::now();
-    let row = |call: &RecentCall| {
-        let ago = now.duration_since(call.ended).unwrap_or_default();
-        let color = match call.outcome {
-            "ok" => Color::Good,
-            "cancelled" => Color::Plain,
-            "internal_error" | "unavailable" | "deadline_exceeded" | "circuit_open" => Color::Bad,
-            _ => Color::Warn,
-        };
-        html! {
-            td class="number" { (ago.as_secs()) " s" } td { (call.who.tenant()) }
-            td { (call.project.as_deref().unwrap_or("")) } td { (call.what) }
-            td class=(color.class()) { (call.outcome) } td class="number" { (millis(call.took)) }
-            td { (bar(call.timings.shares(call.took), call.took)) } td class="mono soft" { (call.trace) }
-        }
+/// A page of calls. `kept` is the filter that links repeat.
+pub(super) fn table_of(
+    place: &Place,
+    kept: &[(&str, &str)],
+    found: Option<&CallsPage>,
+    query: &Query,
+) -> Markup {
+    let title = format!(
+        "Calls of the last {} h, the latest first",
+        filter::hours(query)
+    );
+    let Some(found) = found else {
+        return section(&title, &unknown());
+    };
+    let hours = filter::hours(query).to_string();
+    let link = |before: &str| {
+        let mut query = kept.to_vec();
+        query.extend([("hours", hours.as_str()), ("before", before)]);
+        place.with(&query)
     };
     let header = [
-        ">ago",
+        "ended (UTC)",
         "tenant",
+        "key",
         "project",
         "call",
         "outcome",
         ">took (ms)",
-        "where the time went",
-        "trace",
+        "path",
+        "more",
     ];
-    let content = html! {
-        @if !calls.is_empty() { (key()) }
-        div class="scrolls" {
-            (table(&header, calls.iter().map(row).collect(), "None since this gateway started."))
-        }
+    let rows: Vec<Vec<Cell>> = found.calls.iter().map(row).collect();
+    let next = found.next.map(|next| link(&filter::written(next)));
+    let first = query.has("before").then(|| link(""));
+    let none = match found.next {
+        Some(_) => "None among those that were looked at: the next page goes on.",
+        None => "None.",
     };
-    section("The last calls", &content)
+    section(
+        &title,
+        &html! {
+            (recent::legend())
+            (table(&header, rows, none))
+            (pages(None, first.as_deref(), next.as_deref()))
+        },
+    )
 }
 
-/// The legend of the bars.
-fn key() -> Markup {
-    let names = [
-        ("checks", "limits, record, arguments"),
-        ("queue", "waiting for a permit"),
-        ("worker", "at the worker"),
-        ("answer", "building the answer"),
+fn row(call: &AuditedCall) -> Vec<Cell> {
+    let outcome = call.outcome.as_deref().unwrap_or("");
+    let tenant = Place::Tenant(call.tenant().to_owned());
+    let what = call.what.as_deref().unwrap_or("");
+    let many = thousands(call.calls.unwrap_or(1));
+    let what = match call.kind.as_deref() {
+        Some("refusals") => format!("{what}, {many} times"),
+        Some("gap") => format!("{many} calls without a record"),
+        _ => what.to_owned(),
+    };
+    vec![
+        Cell::mono(&time(call.position().at)),
+        Cell::link(&tenant.path(), call.tenant()),
+        key(call),
+        Cell::text(call.project.as_deref().unwrap_or("")),
+        Cell::text(&what),
+        Cell::state(outcome, outcome::color(outcome)),
+        Cell::number(call.duration_ms.map(millis).unwrap_or_default()),
+        Cell::of(&path(call)),
+        Cell::of(&more(call, outcome)),
+    ]
+}
+
+/// The credential, with a link to its page if it is a key's.
+fn key(call: &AuditedCall) -> Cell {
+    let (Some(id), Some(principal)) = (&call.credential, &call.principal) else {
+        return Cell::text(call.principal.as_deref().unwrap_or(""));
+    };
+    let place = Place::Key(call.tenant().to_owned(), id.clone());
+    match principal.starts_with("key:") && Place::parse(&place.path()).is_some() {
+        true => Cell::link(&place.path(), id),
+        false => Cell::mono(id),
+    }
+}
+
+/// `2026-11-29 13:05:07.250`, in UTC.
+fn time(at: i64) -> String {
+    let since = moment(at).duration_since(SystemTime::UNIX_EPOCH);
+    let since = since.unwrap_or_default();
+    let (days, rest) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
+    // Days to a date: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days.
+    let era_day = days + 719_468;
+    let (era, day) = (era_day / 146_097, era_day % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let (date, month) = (
+        day - (153 * month + 2) / 5 + 1,
+        if month < 10 { month + 3 } else { month - 9 },
+    );
+    let year = year + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (rest / 3_600, rest / 60 % 60, rest % 60);
+    let ms = since.subsec_millis();
+    format!("{year}-{month:02}-{date:02} {hour:02}:{minute:02}:{second:02}.{ms:03}")
+}
+
+fn timings(call: &AuditedCall) -> CallTimings {
+    let time = |ms: Option<f64>| {
+        let seconds = ms? / 1_000.0;
+        Duration::try_from_secs_f64(seconds).ok()
+    };
+    CallTimings {
+        checked: time(call.checked_ms),
+        admitted: time(call.admitted_ms),
+        answered: time(call.answered_ms),
+    }
+}
+
+/// The stops of the path as a bar; nothing for records of builds that did not record them.
+fn path(call: &AuditedCall) -> Markup {
+    let took = call
+        .duration_ms
+        .and_then(|ms| Duration::try_from_secs_f64(ms / 1_000.0).ok());
+    html! {
+        @if let (Some(took), true) = (took, call.checked_ms.is_some()) { (recent::bar(timings(call).shares(took))) }
+    }
+}
+
+/// What opens below a call: the trace, the times, what refused it.
+fn more(call: &AuditedCall, outcome: &str) -> Markup {
+    let took = call
+        .duration_ms
+        .and_then(|ms| Duration::try_from_secs_f64(ms / 1_000.0).ok());
+    let reason = call
+        .refused_by
+        .as_deref()
+        .unwrap_or_else(|| outcome::reason(outcome));
+    let count = |number: Option<i64>| number.map(thousands).unwrap_or_default();
+    let facts = [
+        ("trace", call.trace.clone().unwrap_or_default()),
+        ("agent", call.agent.clone().unwrap_or_default()),
+        ("client", call.client.clone().unwrap_or_default()),
+        ("principal", call.principal.clone().unwrap_or_default()),
+        ("commit", call.commit_id.clone().unwrap_or_default()),
+        ("units", count(call.units)),
+        ("bytes", count(call.bytes)),
     ];
     html! {
-        p class="key" {
-            @for (class, name) in names {
-                span { svg viewBox="0 0 1 1" { rect class=(class) width="1" height="1"; } (name) }
+        details {
+            summary { "trace" }
+            dl {
+                @if !reason.is_empty() { dt { "decided by" } dd { (reason) } }
+                @if let (Some(took), true) = (took, call.checked_ms.is_some()) {
+                    @for (name, ms) in recent::stops(timings(call).shares(took)) {
+                        dt { (name) } dd { (millis(ms)) " ms" }
+                    }
+                } @else if call.kind.as_deref() == Some("call") {
+                    dt { "path" } dd { "it ended before its checks did" }
+                }
+                @for (name, value) in facts { @if !value.is_empty() { dt { (name) } dd class="breaks" { (value) } } }
             }
         }
     }
 }
 
-/// A bar whose full width is the duration of the call.
-fn bar(shares: TimeShares, took: Duration) -> Markup {
-    let scale = |time: Duration| BAR * time.as_secs_f64() / took.as_secs_f64().max(f64::EPSILON);
-    let parts = [
-        ("checks", shares.checks),
-        ("queue", shares.queue),
-        ("worker", shares.worker),
-        ("answer", shares.answer),
-    ];
-    let text = parts.map(|(name, time)| format!("{name} {} ms", millis(time)));
-    let mut from = 0.0;
-    html! {
-        svg class="bar" viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label=(text.join(", ")) {
-            title { (text.join(", ")) }
-            @for (name, time) in parts {
-                rect class=(name) x=(format!("{from:.2}")) width=(format!("{:.2}", scale(time))) height="6" {}
-                @let () = from += scale(time);
-            }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_dates_of_the_calendar() {
+        for (seconds, text) in [
+            (0, "1970-01-01 00:00:00.000"),
+            (951_782_400, "2000-02-29 00:00:00.000"),
+            (1_796_083_199, "2026-11-30 23:59:59.000"),
+            (1_798_761_600, "2027-01-01 00:00:00.000"),
+        ] {
+            assert_eq!(time(seconds * 1_000_000), text);
         }
     }
-}
-
-fn millis(time: Duration) -> String {
-    format!("{:.2}", time.as_secs_f64() * 1000.0)
 }

@@ -1,10 +1,10 @@
-//! The tables of the page, each with the text for an empty table.
+//! The state of this gateway and of the indexes, as tables: workers, circuits, refusals, tools, limits.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use maud::{Markup, html};
 
-use super::page::Color;
+use super::table::{Cell, Color, section, table, thousands, unknown};
 use crate::{
     admin::{Admin, status::WorkerRow},
     breaker::{BreakerReport, CircuitRow},
@@ -14,36 +14,6 @@ use crate::{
     terms::{Level, MEMORY, MONTH, Terms},
 };
 
-pub(super) fn section(title: &str, content: &Markup) -> Markup {
-    html! { section { h2 { (title) } (content) } }
-}
-
-/// A table, or the text `none` if there are no rows.
-pub(super) fn table(header: &[&str], rows: Vec<Markup>, none: &str) -> Markup {
-    if rows.is_empty() {
-        return html! { p class="none" { (none) } };
-    }
-    html! {
-        table {
-            thead { tr {
-                @for name in header {
-                    // A leading `>` right-aligns the column.
-                    @match name.strip_prefix('>') {
-                        Some(name) => { th class="number" { (name) } }
-                        None => { th { (name) } }
-                    }
-                }
-            } }
-            tbody { @for row in rows { tr { (row) } } }
-        }
-    }
-}
-
-/// The text for a table whose data Postgres did not deliver.
-fn unknown() -> Markup {
-    html! { p class="bad" { "No answer from Postgres: the log has the reason." } }
-}
-
 pub(super) fn workers(workers: &[WorkerRow]) -> Markup {
     let row = |worker: &WorkerRow| {
         let color = match worker.state {
@@ -51,15 +21,17 @@ pub(super) fn workers(workers: &[WorkerRow]) -> Markup {
             "away" => Color::Bad,
             _ => Color::Warn,
         };
-        html! {
-            td { (worker.pool) } td class="mono" { (worker.address) }
-            td class=(color.class()) { (worker.state) } td class="number" { (worker.in_flight) }
-        }
+        vec![
+            Cell::text(&worker.pool),
+            Cell::mono(&worker.address),
+            Cell::state(worker.state, color),
+            Cell::number(worker.in_flight),
+        ]
     };
     let rows = workers.iter().map(row).collect();
     let header = ["pool", "address", "state", ">calls now"];
     section(
-        "Workers",
+        "Workers, as this gateway sees them",
         &table(&header, rows, "No worker is known: see --worker."),
     )
 }
@@ -69,12 +41,16 @@ pub(super) fn circuits(report: &BreakerReport) -> Markup {
         let state = circuit.state.name();
         let color = Color::good_if(state == "closed", Color::Bad);
         let wait = circuit.retry_after_seconds;
-        html! {
-            td { (circuit.pool) } td { (circuit.family) } td { (tenant) }
-            td class=(color.class()) { (state) @if let Some(wait) = wait { ", " (wait) " s" } }
-            td class="number" { (circuit.counts.calls) } td class="number" { (circuit.counts.faults) }
-            td class="number" { (circuit.counts.slow) }
-        }
+        let state = wait.map_or_else(|| state.to_owned(), |wait| format!("{state}, {wait} s"));
+        vec![
+            Cell::text(&circuit.pool),
+            Cell::text(&circuit.family),
+            Cell::text(tenant),
+            Cell::state(&state, color),
+            Cell::number(circuit.counts.calls),
+            Cell::number(circuit.counts.faults),
+            Cell::number(circuit.counts.slow),
+        ]
     };
     let shared = report.circuits.iter().map(|it| row(it, "all"));
     let tenants = report.tenant_circuits_open.iter();
@@ -92,17 +68,18 @@ pub(super) fn circuits(report: &BreakerReport) -> Markup {
         (listed)
         @if unlisted > 0 { p class="bad" { "Circuits of " (unlisted) " more tenants are not closed." } }
     };
-    section("Circuits, and the last 10 seconds", &more)
+    section("Circuits of this gateway, and the last 10 seconds", &more)
 }
 
 pub(super) fn refusals(rows: &[RefusalRow]) -> Markup {
     let row = |row: &RefusalRow| {
-        html! {
-            td { (row.reason) } td class="wide" { (row.detail.as_deref().unwrap_or("")) }
-            td class="number" { (row.count) }
-        }
+        vec![
+            Cell::text(row.reason),
+            Cell::wide(row.detail.as_deref().unwrap_or("")),
+            Cell::number(row.count),
+        ]
     };
-    let title = format!("Refused in the last {MINUTES} minutes");
+    let title = format!("Refused by this gateway in the last {MINUTES} minutes");
     let header = ["reason", "of what", ">times"];
     section(
         &title,
@@ -121,15 +98,16 @@ pub(super) fn indexes(overview: Option<&IndexOverview>) -> Markup {
         } else {
             Color::Warn
         };
-        html! {
-            td { (index.tenant) } td { (index.project) }
-            td class={ "wide " (color.class()) } {
-                (index.state) @if let Some(failure) = &index.failure { ": " (failure) }
-            }
-            td class="number" { (index.done) " of " (index.total) }
-        }
+        let failure = index.failure.as_ref();
+        let failure = failure.map_or_else(String::new, |failure| format!(": {failure}"));
+        vec![
+            Cell::text(&index.tenant),
+            Cell::text(&index.project),
+            Cell::wide_state(&format!("{}{failure}", index.state), color),
+            Cell::number(format!("{} of {}", index.done, index.total)),
+        ]
     };
-    let rows: Vec<Markup> = overview.unfinished.iter().map(row).collect();
+    let rows: Vec<Vec<Cell>> = overview.unfinished.iter().map(row).collect();
     let count = |count: u64, word: &str| format!("{count} {word}");
     let counts = [
         count(overview.whole, "whole"),
@@ -174,6 +152,7 @@ pub(super) fn tools(admin: &Admin, sums: &BTreeMap<Arc<str>, ToolSums>) -> Marku
     let header = [
         "tool",
         ">calls",
+        ">denied",
         ">failures",
         ">timeouts",
         ">average",
@@ -191,21 +170,34 @@ pub(super) fn tools(admin: &Admin, sums: &BTreeMap<Arc<str>, ToolSums>) -> Marku
     section("Tools, since this gateway started", &totals)
 }
 
-fn tool(name: &str, limit: DefaultLimit, sums: Option<&ToolSums>) -> Markup {
-    let number = |read: fn(&ToolSums) -> u64| sums.map_or(0, read);
+fn tool(name: &str, limit: DefaultLimit, sums: Option<&ToolSums>) -> Vec<Cell> {
+    let number = |read: fn(&ToolSums) -> u64| Cell::number(sums.map_or(0, read));
     let average = sums.and_then(|sums| sums.total_ms.checked_div(sums.invocations));
-    html! {
-        td { (name) } td class="number" { (number(|it| it.invocations)) }
-        td class="number" { (number(|it| it.failures)) }
-        td class="number" { (number(|it| it.timeouts)) }
-        td class="number" { @if let Some(average) = average { (average) " ms" } }
-        td class="number" { @if let Some((limit, _)) = limit { (shown(limit)) } }
-        td class="number" { @if let Some((_, weight)) = limit { (weight) } }
-    }
+    let optional = |text: Option<String>| Cell::number(text.unwrap_or_default());
+    vec![
+        Cell::text(name),
+        number(|it| it.invocations),
+        number(|it| it.denied),
+        number(|it| it.failures),
+        number(|it| it.timeouts),
+        optional(average.map(|average| format!("{average} ms"))),
+        optional(limit.map(|(limit, _)| shown(limit))),
+        optional(limit.map(|(_, weight)| weight.to_string())),
+    ]
 }
 
 fn shown(limit: Option<u32>) -> String {
     limit.map_or_else(|| "none".to_owned(), |limit| limit.to_string())
+}
+
+/// A limit with its unit; 0 is none.
+pub(super) fn limit(of: &str, per_minute: u32) -> String {
+    match of {
+        _ if per_minute == 0 => "none".to_owned(),
+        MEMORY => format!("{} MiB in all", thousands(per_minute.into())),
+        MONTH => format!("{} units a month", thousands(per_minute.into())),
+        _ => thousands(per_minute.into()),
+    }
 }
 
 pub(super) fn limits(overview: Option<&LimitsOverview>) -> Markup {
@@ -214,15 +206,13 @@ pub(super) fn limits(overview: Option<&LimitsOverview>) -> Markup {
         return section(title, &unknown());
     };
     let rows = overview.set.iter().map(|set| {
-        let key = set.key.as_deref().unwrap_or("all");
-        html! {
-            td { (set.tenant) } td class="mono" { (key) } td { (set.level) } td { (set.of) }
-            td class="number" {
-                @if set.per_minute == 0 { "none" } @else { (set.per_minute) }
-                @if set.of == MEMORY && set.per_minute > 0 { " MiB in all" }
-                @if set.of == MONTH && set.per_minute > 0 { " units a month" }
-            }
-        }
+        vec![
+            Cell::text(&set.tenant),
+            Cell::mono(set.key.as_deref().unwrap_or("all")),
+            Cell::text(&set.level),
+            Cell::text(&set.of),
+            Cell::number(limit(&set.of, set.per_minute)),
+        ]
     });
     let header = ["tenant", "key", "level", "of", ">a minute"];
     let unlisted = overview.total.saturating_sub(overview.set.len() as u64);
@@ -230,7 +220,7 @@ pub(super) fn limits(overview: Option<&LimitsOverview>) -> Markup {
         div class="scrolls" {
             (table(&header, rows.collect(), "None: all limits are the defaults."))
         }
-        @if unlisted > 0 { p class="soft" { "And " (unlisted) " more: archway limits show TENANT." } }
+        @if unlisted > 0 { p class="soft" { "And " (unlisted) " more: see the tenants' pages." } }
     };
     section(title, &content)
 }
