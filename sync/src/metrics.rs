@@ -23,6 +23,7 @@ pub(crate) struct SyncMetrics {
     seconds: Histogram,
     mirrors: Family<StateLabels, Gauge>,
     oldest_fetch: Gauge<f64, AtomicU64>,
+    oldest_readers: Gauge<f64, AtomicU64>,
     volume_used: Gauge<f64, AtomicU64>,
 }
 
@@ -49,6 +50,7 @@ impl SyncMetrics {
             seconds: Histogram::new(exponential_buckets(0.05, 2.0, 16)),
             mirrors: Family::default(),
             oldest_fetch: Gauge::default(),
+            oldest_readers: Gauge::default(),
             volume_used: Gauge::default(),
         };
         for state in SyncState::ALL {
@@ -74,6 +76,11 @@ impl SyncMetrics {
             "oldest_fetch_seconds",
             "Time since the last fetch of the mirror for which it is longest ago",
             self.oldest_fetch.clone(),
+        );
+        registry.register(
+            "oldest_readers_ratio",
+            "Age of the oldest answer of a host about who may read a private repository, as a share of the grace",
+            self.oldest_readers.clone(),
         );
         registry.register(
             "volume_used_ratio",
@@ -106,6 +113,7 @@ impl SyncMetrics {
             self.mirrors.get_or_create(&labels).set(count);
         }
         self.oldest_fetch.set(mirrors.oldest_seconds);
+        self.oldest_readers.set(mirrors.oldest_readers_share);
     }
 
     /// The share of the volume that is used now.
@@ -137,6 +145,7 @@ mod tests {
             states: vec![("not_found".to_owned(), 2), ("ok".to_owned(), 3)],
             bytes: 0,
             oldest_seconds: 7.5,
+            oldest_readers_share: 0.5,
         };
         metrics.mirrors(&mirrors);
         metrics.volume_used(0.25);

@@ -2,7 +2,7 @@
 
 mod apps;
 mod attacks;
-mod connections;
+pub(crate) mod connections;
 mod https_mirror;
 mod leases;
 pub(crate) mod mirrored;

@@ -240,16 +240,6 @@ impl Stack {
         self.gateways.services()
     }
 
-    /// Stops a gateway gracefully. Those after it move up.
-    pub async fn stop(&mut self, gateway: usize) {
-        self.gateways.stop(gateway).await;
-    }
-
-    /// Stops a gateway gracefully and starts a new one at the same addresses, with empty caches.
-    pub async fn restart(&mut self, gateway: usize) {
-        self.gateways.restart(gateway).await;
-    }
-
     /// Administration of tenants.
     pub fn tenants(&self) -> &Tenants {
         &self.tenants

@@ -354,6 +354,35 @@ mod tests {
     }
 
     #[test]
+    fn a_guarded_project_is_given_by_its_host_or_by_a_rule_for_the_key() {
+        let mut projects = Vec::from(["api", "web", "wiki"].map(Project::with_slug));
+        for guarded in [0, 1] {
+            projects[guarded].is_guarded = true;
+        }
+        let list = ProjectList::of(projects.into_iter().map(Arc::new).collect());
+        let of = |positions: &[usize]| {
+            let mut set = ProjectSet::empty(list.len());
+            positions.iter().for_each(|at| set.add(*at));
+            set
+        };
+        for (by_rules, by_host, labelled, expected) in [
+            (&[0, 1, 2][..], &[][..], None, &[2][..]),
+            (&[0, 1, 2], &[1], None, &[1, 2]),
+            (&[0, 2], &[1], None, &[2]),
+            (&[0, 1, 2], &[], Some(&[0][..]), &[0, 2]),
+            // A rule for the key gives nothing that another one denies.
+            (&[2], &[], Some(&[0]), &[2]),
+            (&[], &[0, 1, 2], Some(&[0, 1, 2]), &[]),
+        ] {
+            let mut set = of(by_rules);
+            let mut reads = HostReads::nothing();
+            reads.set = of(by_host);
+            set.guard(&list, &reads, labelled.map(of).as_ref());
+            assert_eq!(set, of(expected), "{by_rules:?} {by_host:?} {labelled:?}");
+        }
+    }
+
+    #[test]
     fn a_set_knows_each_position_of_a_long_list() {
         let mut set = ProjectSet::empty(200);
         for at in [0, 63, 64, 199] {

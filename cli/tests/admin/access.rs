@@ -120,8 +120,8 @@ fn a_file_sets_exactly_its_rules_and_keeps_those_that_stay() {
     assert_eq!(edition(&installation), ["6"]);
 }
 
-#[test]
-fn what_a_host_says_is_explained_with_its_age() {
+/// `api` and `web-1` are private at their host, which said two hours ago that ada may read the first.
+fn hosted() -> Installation {
     let installation = installation();
     let connection = "connection add acme github --github acme --credential github";
     installation
@@ -139,66 +139,65 @@ fn what_a_host_says_is_explained_with_its_age() {
          insert into host_accounts (connection_id, tenant_id, account, login) \
          select connection_id, tenant_id, 7, 'ada' from host_permissions",
     );
-    let token = "access explain acme --issuer https://login.example --subject s";
-    let ada = format!("{token} --account github:login:Ada");
-    let text = installation.run(&ada).ok();
+    installation
+}
+
+const TOKEN: &str = "access explain acme --issuer https://login.example --subject s";
+
+/// What the host says of `api` about a caller, who has no family of tools there unless it gives it.
+fn answer(installation: &Installation, line: &str) -> serde_json::Value {
+    let explained = installation.json(&format!("{line} --project api"));
+    let project = &explained["projects"][0];
+    let is_hidden = project["families"].as_array().unwrap().is_empty();
+    assert_eq!(is_hidden, project["host"]["answer"] != "reads", "{project}");
+    project["host"].clone()
+}
+
+#[test]
+fn what_a_host_says_is_explained_with_its_age() {
+    let installation = hosted();
+    let text = installation
+        .run(&format!("{TOKEN} --account github:login:Ada"))
+        .ok();
     assert!(text.contains("the tenant has no rules"), "{text}");
     for (project, says) in [
-        (
-            "api",
-            "all                             github: reads it, as of 2 h ago",
-        ),
-        (
-            "web-1",
-            "none                            github: has not answered yet",
-        ),
+        ("api", "all github: reads it, as of 2 h ago"),
+        ("web-1", "none github: has not answered yet"),
         ("web-2", "all"),
     ] {
         let line = text.lines().find(|line| line.starts_with(project)).unwrap();
-        let words = |text: &str| {
-            text.split_whitespace()
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(words(line), words(&format!("{project} {says}")), "{text}");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(words.join(" "), format!("{project} {says}"), "{text}");
     }
-    let answer = |line: &str| {
-        let explained = installation.json(&format!("{line} --project api"));
-        let project = &explained["projects"][0];
-        assert_eq!(
-            project["families"].as_array().unwrap().is_empty(),
-            project["host"]["answer"] != "reads"
-        );
-        project["host"].clone()
-    };
-    let said = answer(&format!("{token} --account github:id:7"));
+    let said = answer(&installation, &format!("{TOKEN} --account github:id:7"));
     assert_eq!(
         (&said["answer"], &said["connection"]),
         (&json!("reads"), &json!("github"))
     );
-    assert!(
-        (7800..7900).contains(&said["age_seconds"].as_i64().unwrap()),
-        "{said}"
-    );
-    assert_eq!(
-        answer(&format!("{token} --account github:login:eve"))["answer"],
-        "does_not_read"
-    );
-    assert_eq!(answer(token)["answer"], "does_not_read");
-    assert_eq!(
-        answer("access explain acme --key ci")["answer"],
-        "no_account"
-    );
+    let age = said["age_seconds"].as_i64().unwrap();
+    assert!((7800..7900).contains(&age), "{said}");
+    let eve = format!("{TOKEN} --account github:login:eve");
+    for (line, says) in [
+        (&*eve, "does_not_read"),
+        (TOKEN, "does_not_read"),
+        ("access explain acme --key ci", "no_account"),
+    ] {
+        assert_eq!(answer(&installation, line)["answer"], says, "{line}");
+    }
     let shown = installation.run("connection show acme github").ok();
     let says =
         "permissions: the host said who may read 1 of 2 private repositories, the oldest 2 h ago";
     assert!(shown.contains(says), "{shown}");
+}
 
+#[test]
+fn an_old_answer_counts_no_more_and_a_rule_for_a_key_stands_for_the_host() {
+    let installation = hosted();
     installation.sql("update host_readers set listed_at = now() - interval '7 hours'");
-    assert_eq!(answer(&ada)["answer"], "too_old");
+    let ada = format!("{TOKEN} --account github:login:ada");
+    assert_eq!(answer(&installation, &ada)["answer"], "too_old");
     let state = installation.json("connection show acme github");
     assert_eq!(state["permissions"]["answered"], 0);
-    // A rule that names a key by its label stands for the host; one for everyone does not.
     for (who, is_given) in [("everyone", false), ("key:ci", true)] {
         installation
             .run(&format!("access allow acme --who {who} --project *"))
@@ -222,16 +221,27 @@ fn permissions_need_a_host_that_can_be_asked() {
             "--github acme --credential github --permissions host --permissions-grace 0",
             "1 to 720",
         ),
-        ("--github acme --permissions-grace 5", "--permissions"),
-        ("--github acme --permissions nobody", "host"),
     ] {
         let refused = installation
             .run(&format!("connection add acme org {more}"))
             .refusal();
         assert!(refused.contains(says), "{more}: {refused}");
     }
-    let refused = installation
-        .run("access explain acme --issuer https://a --subject s --account ada")
-        .refusal();
-    assert!(refused.contains("CONNECTION:login:NAME"), "{refused}");
+    for (line, says) in [
+        (
+            "connection add acme org --github acme --permissions-grace 5",
+            "--permissions",
+        ),
+        (
+            "connection add acme org --github acme --permissions nobody",
+            "possible values: host",
+        ),
+        (
+            "access explain acme --issuer https://a --subject s --account ada",
+            "CONNECTION:login:NAME",
+        ),
+    ] {
+        let usage = installation.run(line);
+        assert!(usage.code == 2 && usage.err.contains(says), "{}", usage.err);
+    }
 }

@@ -11,6 +11,8 @@ pub(crate) struct MirrorsOverview {
     pub(crate) bytes: u64,
     /// How many seconds ago the one was fetched whose last fetch is longest ago.
     pub(crate) oldest_seconds: f64,
+    /// The age of the oldest answer about readers of a private repository, as a share of the grace; at most 2.
+    pub(crate) oldest_readers_share: f64,
 }
 
 impl MirrorsOverview {
@@ -37,7 +39,12 @@ impl SyncStore {
         .fetch_all(&self.pool)
         .await
         .map_err(failed("reading the states of mirrors"))?;
-        let mut overview = MirrorsOverview::default();
+        let oldest = sqlx::query_scalar!(r#"select oldest_readers_share() as "share!""#);
+        let oldest = oldest.fetch_one(&self.pool).await;
+        let mut overview = MirrorsOverview {
+            oldest_readers_share: oldest.map_err(failed("reading how old answers about readers are"))?,
+            ..MirrorsOverview::default()
+        };
         for row in rows {
             overview.bytes += u64::try_from(row.bytes).unwrap_or(0);
             overview.oldest_seconds = overview.oldest_seconds.max(row.oldest_seconds);

@@ -1,7 +1,9 @@
 //! Mirrors that are not fetched.
 
+use serde_json::json;
+
 use super::{Targets, assert_fires, until};
-use crate::sync::mirrored::Mirrored;
+use crate::sync::{connections::add, mirrored::Mirrored};
 
 #[tokio::test]
 async fn mirrors_that_fail_and_mirrors_that_are_old_are_noticed() {
@@ -30,4 +32,29 @@ async fn mirrors_that_fail_and_mirrors_that_are_old_are_noticed() {
     let oldest = "archway_sync_oldest_fetch_seconds";
     let old = until(&targets, |it| it.sum(oldest, "") > 43_200.0).await;
     assert_fires(&["ArchwayRepositoryStale"], &calm, &old, 30);
+}
+
+#[tokio::test]
+async fn answers_of_a_host_about_readers_that_grow_old_are_noticed() {
+    let mirrored = Mirrored::start().await;
+    mirrored.host.list(vec![add(&mirrored, 1, "acme/site")]);
+    mirrored.host.let_read("acme/site", &[(7, "ada")]);
+    mirrored.connect(json!({ "permissions": "host" })).await;
+    mirrored.until("site", "ok").await;
+    let listed = "select exists (select from host_readers where listed_at > '-infinity')";
+    let is_listed = async || mirrored.ask::<bool>(listed).await.then_some(());
+    mirrored.stack.eventually(is_listed).await;
+    let admin = mirrored.sync.as_ref().unwrap().admin;
+    let targets = Targets::of(&mirrored.stack).and("archway-sync", &[admin]);
+    let oldest = "archway_sync_oldest_readers_ratio";
+    let calm = until(&targets, |it| {
+        let share = it.sum(oldest, "");
+        share > 0.0 && share < 0.5
+    })
+    .await;
+    mirrored
+        .execute("update host_readers set listed_at = now() - interval '10 hours'")
+        .await;
+    let old = until(&targets, |it| it.sum(oldest, "") > 0.75).await;
+    assert_fires(&["ArchwayPermissionsStale"], &calm, &old, 45);
 }

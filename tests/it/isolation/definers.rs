@@ -83,6 +83,10 @@ pub(super) const DEFINERS: &[(&str, &str)] = &[
         "for `archway sync` alone: counts by state, sizes and ages",
     ),
     (
+        "oldest_readers_share",
+        "for `archway sync` alone: one number",
+    ),
+    (
         "lease_mirror",
         "for `archway sync` alone: which repository is due, and where from",
     ),

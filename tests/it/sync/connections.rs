@@ -13,7 +13,7 @@ use super::{Mirrored, PATIENCE, found};
 
 impl Mirrored {
     /// Adds the connection `org` to the host's organisation `acme`, with more settings.
-    pub(super) async fn connect(&self, more: Value) {
+    pub(crate) async fn connect(&self, more: Value) {
         let mut settings = json!({
             "name": "org",
             "github": { "org": "acme", "url": self.host.base() },
@@ -29,14 +29,14 @@ impl Mirrored {
         tx.commit().await.unwrap();
     }
 
-    pub(super) async fn connection(&self) -> ConnectionRow {
+    pub(crate) async fn connection(&self) -> ConnectionRow {
         let mut tx = self.stack.tenants().read().await.unwrap();
         let tenant = tx.find_tenant("acme").await.unwrap();
         tx.find_connection(tenant, "org").await.unwrap()
     }
 
     /// Has the connection listed, without the pause of 10 s, and waits until it was.
-    pub(super) async fn list_now(&self, accepts_losses: bool) -> ConnectionRow {
+    pub(crate) async fn list_now(&self, accepts_losses: bool) -> ConnectionRow {
         let accepts = if accepts_losses {
             ", accepts_losses = true"
         } else {
@@ -63,7 +63,7 @@ impl Mirrored {
     }
 
     /// The only column of the only row.
-    pub(super) async fn ask<T>(&self, sql: &str) -> T
+    pub(crate) async fn ask<T>(&self, sql: &str) -> T
     where
         T: for<'r> sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres> + Send + Unpin,
     {
@@ -86,21 +86,21 @@ impl Mirrored {
     }
 
     /// The projects that connections put out of use, and why, as `sync status` shows them.
-    pub(super) async fn out_of_use(&self) -> Vec<(String, String)> {
+    pub(crate) async fn out_of_use(&self) -> Vec<(String, String)> {
         let mut tx = self.stack.tenants().read().await.unwrap();
         let tenant = tx.find_tenant("acme").await.unwrap();
         let rows = tx.out_of_use(tenant).await.unwrap().into_iter();
         rows.map(|row| (row.project, row.reason)).collect()
     }
 
-    pub(super) async fn until_served(&self, client: &Client, slugs: &[&str]) {
+    pub(crate) async fn until_served(&self, client: &Client, slugs: &[&str]) {
         let is_so = async || (self.served(client).await == slugs).then_some(());
         self.stack.eventually(is_so).await;
     }
 }
 
 /// A repository of the host's organisation with one file that has `needle`.
-pub(super) fn add(mirrored: &Mirrored, id: u64, path: &str) -> Value {
+pub(crate) fn add(mirrored: &Mirrored, id: u64, path: &str) -> Value {
     let repo = Repo::new().file("a.txt", "needle\n").commit();
     mirrored.host.add(path, repo);
     mirrored.host.entry(id, path, 1)

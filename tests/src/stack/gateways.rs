@@ -16,7 +16,7 @@ use archway_proto::pass::PassMinter;
 use tokio::{task::JoinHandle, time::timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::PATIENCE;
+use super::{PATIENCE, Stack};
 
 /// What all replicas share.
 pub(super) struct Shared {
@@ -71,24 +71,38 @@ impl Gateways {
 
     /// Stops a gateway gracefully, and closes its sockets.
     pub(super) async fn stop(&mut self, index: usize) {
-        let old = self.running.remove(index);
-        drop(old.stop);
-        timeout(PATIENCE, old.serving)
-            .await
-            .expect("the gateway ends in time")
-            .unwrap();
+        self.running.remove(index).stop().await;
     }
 
     /// Stops a gateway gracefully and starts a new one at the same addresses, with empty caches.
     pub(super) async fn restart(&mut self, index: usize) {
-        let old = self.running.remove(index);
-        drop(old.stop);
-        timeout(PATIENCE, old.serving)
-            .await
-            .expect("the old gateway ends in time")
-            .unwrap();
-        let new = self.shared.serve(old.service, old.admin).await;
+        let (service, admin) = self.running.remove(index).stop().await;
+        let new = self.shared.serve(service, admin).await;
         self.running.insert(index, new);
+    }
+}
+
+impl Running {
+    /// Stops the gateway. Returns its sockets.
+    async fn stop(self) -> (TcpListener, TcpListener) {
+        drop(self.stop);
+        timeout(PATIENCE, self.serving)
+            .await
+            .expect("the gateway ends in time")
+            .unwrap();
+        (self.service, self.admin)
+    }
+}
+
+impl Stack {
+    /// Stops a gateway gracefully. Those after it move up.
+    pub async fn stop(&mut self, gateway: usize) {
+        self.gateways.stop(gateway).await;
+    }
+
+    /// Stops a gateway gracefully and starts a new one at the same addresses, with empty caches.
+    pub async fn restart(&mut self, gateway: usize) {
+        self.gateways.restart(gateway).await;
     }
 }
 

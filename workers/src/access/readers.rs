@@ -137,7 +137,7 @@ impl HostReads {
     }
 
     /// Nothing, for a caller without an account.
-    fn nothing() -> HostReads {
+    pub(super) fn nothing() -> HostReads {
         let now = Instant::now();
         HostReads {
             number: 0,
