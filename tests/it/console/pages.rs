@@ -32,8 +32,7 @@ async fn once(stack: &Stack, path: &str, texts: &[&str]) -> String {
 /// Where the link with this text leads.
 pub(super) fn link<'a>(page: &'a str, text: &str) -> Option<&'a str> {
     let before = page.split_once(&format!(">{text}</a>"))?.0;
-    let from = before.rfind("href=\"")? + 6;
-    before[from..].split('"').next()
+    before.rsplit_once("href=\"")?.1.split('"').next()
 }
 
 pub(super) fn harness() -> Harness {

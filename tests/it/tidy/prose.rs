@@ -117,6 +117,7 @@ fn without_targets(text: &str) -> String {
 fn pages() -> Vec<String> {
     let mut pages = vec!["README.md".to_owned(), "ARCHITECTURE.md".to_owned()];
     files(&root().join("docs/src"), &mut |path| pages.push(path));
+    // The rest are pictures.
     pages.retain(|path| path.ends_with(".md"));
     pages
 }
