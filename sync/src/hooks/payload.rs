@@ -344,84 +344,31 @@ mod tests {
         }
     }
 
+    /// A host, an unfinished payload, and whether it says that the repository is private.
+    #[rustfmt::skip]
+    const PRIVATE: [(HookHost, &str, bool); 17] = [
+        (HookHost::GitHub, r#"{"repository": {"private": true}, "x": 1}"#, true),
+        (HookHost::GitHub, r#"{"repository": {"private": true, "visibility": "private"}, "x": 1}"#, true),
+        (HookHost::GitHub, r#"{"repository": {"private": true, "visibility": "internal"}, "x": 1}"#, false),
+        (HookHost::GitHub, r#"{"repository": {"private": false, "visibility": "public"}, "x": 1}"#, false),
+        (HookHost::GitHub, r#"{"repository": {"private": false, "private": true}, "x": 1}"#, true),
+        (HookHost::GitHub, r#"{"action": "privatized", "repository": {"id": 1}, "x": 1}"#, true),
+        (HookHost::GitHub, r#"{"action": "publicized", "repository": {"private": false}, "x": 1}"#, false),
+        (HookHost::GitHub, r#"{"private": true, "sender": {"private": true}, "x": 1}"#, false),
+        (HookHost::Gitea, r#"{"repository": {"private": true}, "x": 1}"#, true),
+        (HookHost::Gitea, r#"{"repository": {"private": false, "internal": true}, "x": 1}"#, true),
+        (HookHost::Gitea, r#"{"repository": {"private": false, "internal": false}, "x": 1}"#, false),
+        (HookHost::GitLab, r#"{"project": {"visibility_level": 0}, "x": 1}"#, true),
+        (HookHost::GitLab, r#"{"project": {"visibility_level": 10}, "x": 1}"#, false),
+        (HookHost::GitLab, r#"{"project_visibility": "private", "x": 1}"#, true),
+        (HookHost::GitLab, r#"{"project_visibility": "visibilitylevel|private", "x": 1}"#, true),
+        (HookHost::GitLab, r#"{"project_visibility": "internal", "x": 1}"#, false),
+        (HookHost::GitLab, r#"{"repository": {"private": true}, "x": 1}"#, false),
+    ];
+
     #[test]
     fn a_repository_is_private_if_its_host_says_so_or_contradicts_itself() {
-        use HookHost::{GitHub, GitLab, Gitea};
-        for (host, json, is_private) in [
-            (GitHub, r#"{"repository": {"private": true}, "x": 1}"#, true),
-            (
-                GitHub,
-                r#"{"repository": {"private": true, "visibility": "private"}, "x": 1}"#,
-                true,
-            ),
-            (
-                GitHub,
-                r#"{"repository": {"private": true, "visibility": "internal"}, "x": 1}"#,
-                false,
-            ),
-            (
-                GitHub,
-                r#"{"repository": {"private": false, "visibility": "public"}, "x": 1}"#,
-                false,
-            ),
-            (
-                GitHub,
-                r#"{"repository": {"private": false, "private": true}, "x": 1}"#,
-                true,
-            ),
-            (
-                GitHub,
-                r#"{"action": "privatized", "repository": {"id": 1}, "x": 1}"#,
-                true,
-            ),
-            (
-                GitHub,
-                r#"{"action": "publicized", "repository": {"private": false}, "x": 1}"#,
-                false,
-            ),
-            (
-                GitHub,
-                r#"{"private": true, "sender": {"private": true}, "x": 1}"#,
-                false,
-            ),
-            (Gitea, r#"{"repository": {"private": true}, "x": 1}"#, true),
-            (
-                Gitea,
-                r#"{"repository": {"private": false, "internal": true}, "x": 1}"#,
-                true,
-            ),
-            (
-                Gitea,
-                r#"{"repository": {"private": false, "internal": false}, "x": 1}"#,
-                false,
-            ),
-            (
-                GitLab,
-                r#"{"project": {"visibility_level": 0}, "x": 1}"#,
-                true,
-            ),
-            (
-                GitLab,
-                r#"{"project": {"visibility_level": 10}, "x": 1}"#,
-                false,
-            ),
-            (GitLab, r#"{"project_visibility": "private", "x": 1}"#, true),
-            (
-                GitLab,
-                r#"{"project_visibility": "visibilitylevel|private", "x": 1}"#,
-                true,
-            ),
-            (
-                GitLab,
-                r#"{"project_visibility": "internal", "x": 1}"#,
-                false,
-            ),
-            (
-                GitLab,
-                r#"{"repository": {"private": true}, "x": 1}"#,
-                false,
-            ),
-        ] {
+        for (host, json, is_private) in PRIVATE {
             let payload = Payload::read(host, json.as_bytes());
             assert_eq!(payload.is_private(host), is_private, "{host:?} {json}");
         }

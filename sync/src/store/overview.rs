@@ -42,7 +42,8 @@ impl SyncStore {
         let oldest = sqlx::query_scalar!(r#"select oldest_readers_share() as "share!""#);
         let oldest = oldest.fetch_one(&self.pool).await;
         let mut overview = MirrorsOverview {
-            oldest_readers_share: oldest.map_err(failed("reading how old answers about readers are"))?,
+            oldest_readers_share: oldest
+                .map_err(failed("reading how old answers about readers are"))?,
             ..MirrorsOverview::default()
         };
         for row in rows {
