@@ -15,6 +15,7 @@ mod overview;
 mod cleanup;
 mod gone;
 mod webhooks;
+mod host_work;
 mod host_tokens;
 mod app_tokens;
 pub mod credentials;

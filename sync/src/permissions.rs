@@ -7,21 +7,12 @@ mod round;
 
 use std::sync::Arc;
 
-use archway_proto::chain::Chain;
-use tokio::task::JoinSet;
-use tokio::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::host_tokens::HostTokens;
+use crate::host_work;
 use crate::remote::AllowedProtocols;
 use crate::store::SyncStore;
-
-/// How often the database is asked for what is due.
-const INTERVAL: Duration = Duration::from_secs(1);
-/// Pause after the database did not answer.
-const RETRY: Duration = Duration::from_secs(5);
-/// Connections that are asked about at once.
-const AT_ONCE: usize = 4;
 
 /// Asks about what the database names.
 pub(crate) struct Permissions {
@@ -33,30 +24,14 @@ pub(crate) struct Permissions {
 impl Permissions {
     /// Asks until `stop`.
     pub(crate) async fn run(self: Arc<Self>, stop: CancellationToken) {
-        let mut running = JoinSet::new();
-        while !stop.is_cancelled() {
-            let mut pause = INTERVAL;
-            while running.len() < AT_ONCE {
-                match self.store.lease_permissions().await {
-                    Ok(Some(leased)) => {
-                        let (permissions, stop) = (Arc::clone(&self), stop.clone());
-                        running
-                            .spawn(async move { round::run(&permissions, &leased, &stop).await });
-                    }
-                    Ok(None) => break,
-                    Err(error) => {
-                        tracing::debug!(error = %Chain(&error), "the database does not say whose permissions are due");
-                        pause = RETRY;
-                        break;
-                    }
-                }
-            }
-            tokio::select! {
-                () = stop.cancelled() => {}
-                () = tokio::time::sleep(pause) => {}
-                Some(_ended) = running.join_next() => {}
-            }
-        }
-        while running.join_next().await.is_some() {}
+        let work = |leased| {
+            let (permissions, stop) = (Arc::clone(&self), stop.clone());
+            async move { round::run(&permissions, &leased, &stop).await }
+        };
+        let lease = || {
+            let store = self.store.clone();
+            async move { store.lease_permissions().await }
+        };
+        host_work::run(&stop, "permissions", lease, work).await;
     }
 }

@@ -12,13 +12,12 @@ use tokio::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::Lister;
-use crate::host_tokens::HostTokenError;
+use crate::host_work::HostWorkError;
 use crate::hosts::changes::{RemovalGuard, Verdict, compare};
 use crate::hosts::{
-    ClientError, ConnectionSettings, CredentialSetting, HostClient, HostKind, Listing,
-    ListingError, ListingMark, StoredSettingsError,
+    ConnectionSettings, CredentialSetting, HostClient, HostKind, Listing, ListingError, ListingMark,
 };
-use crate::store::{LeasedListing, ListingOutcome, SyncStoreError};
+use crate::store::{LeasedListing, ListingOutcome};
 
 /// Between two listings of a host that says what was pushed last.
 const SORTED_INTERVAL: Duration = Duration::from_secs(30);
@@ -43,26 +42,6 @@ const ACCESS_SETTINGS: [&str; 6] = [
     "permissions_grace",
 ];
 
-/// Why a connection was not listed.
-#[derive(Debug, thiserror::Error)]
-enum ListError {
-    /// The host's answer.
-    #[error(transparent)]
-    Host(#[from] ListingError),
-    /// The stored settings.
-    #[error(transparent)]
-    Settings(#[from] StoredSettingsError),
-    /// No client could be made.
-    #[error(transparent)]
-    Client(#[from] ClientError),
-    /// There is no token.
-    #[error(transparent)]
-    Token(#[from] HostTokenError),
-    /// The database.
-    #[error(transparent)]
-    Store(#[from] SyncStoreError),
-}
-
 /// Lists a leased connection and records how that ended. Once `stop` is cancelled, another process may list it.
 pub(super) async fn run(lister: &Lister, leased: &LeasedListing, stop: &CancellationToken) {
     let (tenant, connection) = (&leased.tenant, &leased.name);
@@ -80,7 +59,7 @@ pub(super) async fn run(lister: &Lister, leased: &LeasedListing, stop: &Cancella
                 error = why,
                 "a connection could not be listed"
             );
-            let (next, wait) = pauses(error, leased.attempts);
+            let (next, wait) = error.pauses(leased.attempts, (FIRST_PAUSE, LONGEST_PAUSE));
             let store = &lister.store;
             store.record_listing_failure(leased, &why, next, wait).await
         }
@@ -91,24 +70,7 @@ pub(super) async fn run(lister: &Lister, leased: &LeasedListing, stop: &Cancella
     }
 }
 
-/// When a listing is due that has failed so many times before; and how long its host wants not to be asked.
-fn pauses(error: &ListError, attempts: u32) -> (Duration, Duration) {
-    let by_host = match error {
-        ListError::Host(error) => Some(error),
-        ListError::Token(error) => error.by_host(),
-        ListError::Settings(_) | ListError::Client(_) | ListError::Store(_) => None,
-    };
-    if let Some(ListingError::RateLimited { retry_at }) = by_host {
-        let wait = retry_at.duration_since(Timestamp::now());
-        let wait = Duration::try_from(wait).unwrap_or(FIRST_PAUSE);
-        return (wait, wait);
-    }
-    let doubled = 2_u32.saturating_pow(attempts.min(16));
-    let pause = FIRST_PAUSE.saturating_mul(doubled).min(LONGEST_PAUSE);
-    (pause, Duration::ZERO)
-}
-
-async fn list(lister: &Lister, leased: &LeasedListing) -> Result<(), ListError> {
+async fn list(lister: &Lister, leased: &LeasedListing) -> Result<(), HostWorkError> {
     let (settings, connection) = ConnectionSettings::stored(&leased.settings, &lister.allowed)?;
     let client = HostClient::new(connection)?;
     let settings_digest = selection_digest(&leased.settings);
@@ -174,7 +136,7 @@ async fn found(
     (leased, settings): (&LeasedListing, &ConnectionSettings),
     client: &HostClient,
     mark: Option<&ListingMark>,
-) -> Result<Listing, ListError> {
+) -> Result<Listing, HostWorkError> {
     let of = (settings, &leased.settings);
     let token = lister.tokens.of(&leased.tenant, of).await?;
     match (
@@ -222,7 +184,7 @@ async fn apply(
     listing: &Listing,
     guard: &mut RemovalGuard,
     accepts: bool,
-) -> Result<Option<String>, ListError> {
+) -> Result<Option<String>, HostWorkError> {
     let known = store.known_sources(leased, allowed).await?;
     let changes = compare(&known.repositories, listing);
     let in_use = known.repositories.values().filter(|it| it.in_use).count();

@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 
 use archway_proto::chain::Chain;
-use jiff::Timestamp;
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::Permissions;
-use crate::host_tokens::HostTokenError;
+use crate::host_work::HostWorkError;
 use crate::hosts::{
-    AskedRepository, Budget, ClientError, ConnectionSettings, HostClient, HostReader, ListingError,
-    ReaderSession, ReadersAnswer, StoredSettingsError,
+    AskedRepository, Budget, ConnectionSettings, HostClient, HostReader, ListingError,
+    ReaderSession, ReadersAnswer,
 };
 use crate::store::{DueReaders, LeasedPermissions, ReadersRow, RoundEnd, SyncStoreError};
 
@@ -33,26 +32,6 @@ const RECORD_AT: usize = 10;
 const RECORD_AFTER: Duration = Duration::from_secs(10);
 /// Refusals in a row after which the credential is at fault, and not a repository.
 const MOST_REFUSALS: usize = 5;
-
-/// Why a round ended early.
-#[derive(Debug, thiserror::Error)]
-enum RoundError {
-    /// The host's answer.
-    #[error(transparent)]
-    Host(#[from] ListingError),
-    /// The stored settings.
-    #[error(transparent)]
-    Settings(#[from] StoredSettingsError),
-    /// No client could be made.
-    #[error(transparent)]
-    Client(#[from] ClientError),
-    /// There is no token.
-    #[error(transparent)]
-    Token(#[from] HostTokenError),
-    /// The database.
-    #[error(transparent)]
-    Store(#[from] SyncStoreError),
-}
 
 /// What was answered and is not recorded yet.
 struct Answers {
@@ -83,7 +62,7 @@ pub(super) async fn run(
     };
     let (next, wait) = match &asked {
         Some(Ok(_)) => (NEXT_LOOK, Duration::ZERO),
-        Some(Err(error)) => pauses(error, leased.attempts),
+        Some(Err(error)) => error.pauses(leased.attempts, (FIRST_PAUSE, LONGEST_PAUSE)),
         None => (Duration::ZERO, Duration::ZERO),
     };
     let has_failed = matches!(asked, Some(Err(_)));
@@ -106,30 +85,11 @@ pub(super) async fn run(
     }
 }
 
-/// When a round is due after one that failed; and how long its host wants not to be asked.
-fn pauses(error: &RoundError, attempts: u32) -> (Duration, Duration) {
-    let by_host = match error {
-        RoundError::Host(error) => Some(error),
-        RoundError::Token(error) => error.by_host(),
-        RoundError::Settings(_) | RoundError::Client(_) | RoundError::Store(_) => None,
-    };
-    if let Some(ListingError::RateLimited { retry_at }) = by_host {
-        let wait = retry_at.duration_since(Timestamp::now());
-        let wait = Duration::try_from(wait).unwrap_or(FIRST_PAUSE);
-        return (wait, wait);
-    }
-    let doubled = 2_u32.saturating_pow(attempts.min(16));
-    (
-        FIRST_PAUSE.saturating_mul(doubled).min(LONGEST_PAUSE),
-        Duration::ZERO,
-    )
-}
-
 /// Asks about all that is due. Returns why a repository had no answer, if one had none.
 async fn ask(
     permissions: &Permissions,
     leased: &LeasedPermissions,
-) -> Result<Option<String>, RoundError> {
+) -> Result<Option<String>, HostWorkError> {
     let (settings, connection) =
         ConnectionSettings::stored(&leased.settings, &permissions.allowed)?;
     let client = HostClient::new(connection)?;
@@ -174,7 +134,7 @@ impl Answers {
         leased: &LeasedPermissions,
         session: &mut ReaderSession<'_>,
         due: &[DueReaders],
-    ) -> Result<bool, RoundError> {
+    ) -> Result<bool, HostWorkError> {
         for due in due {
             let asked = AskedRepository {
                 host_id: &due.host_id,
