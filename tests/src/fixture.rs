@@ -2,8 +2,8 @@
 //! of every kind in MCP, through the same gRPC contract, pass and event stream as a real worker's.
 //!
 //! The suite (`@modelcontextprotocol/conformance`) defines what each tool returns. Its tools for
-//! elicitation and sampling are absent, since the gateway offers neither. One more tool, `hang`, is
-//! listed only for tests that observe its calls: the suite never sees it.
+//! elicitation and sampling are absent, since the gateway offers neither. Two more tools, `hang` and `break`,
+//! are listed only for tests that use them: the suite never sees them.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -19,8 +19,9 @@ use archway_proto::{
 };
 use serde_json::Value;
 use tokio::{
+    net::TcpListener,
+    runtime::{Builder, Runtime},
     sync::mpsc::{self, Sender},
-    task::JoinHandle,
     time::Instant,
 };
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
@@ -44,30 +45,37 @@ pub enum HangEvent {
     Gone(Instant),
 }
 
-/// The running worker. Dropping it ends the server.
+/// The running worker. Dropping it ends the server and its connections.
 pub(crate) struct Fixture {
     address: SocketAddr,
-    serving: JoinHandle<Result<(), tonic::transport::Error>>,
+    /// Its own, since connections outlive the task that accepts them.
+    runtime: Option<Runtime>,
 }
 
 impl Drop for Fixture {
     fn drop(&mut self) {
-        self.serving.abort();
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 
 impl Fixture {
-    /// Serves callers whose pass `verifier` accepts, on a port of its own. With `hung` it lists the tool
-    /// `hang`.
+    /// Serves callers whose pass `verifier` accepts, on a port of its own. With `hung` it lists the tools
+    /// `hang` and `break`.
     pub(crate) async fn start(verifier: PassVerifier, hung: Option<Sender<HangEvent>>) -> Fixture {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut runtime = Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(1).enable_all().build().unwrap();
+        let listening = runtime.spawn(TcpListener::bind("127.0.0.1:0"));
+        let listener = listening.await.unwrap().unwrap();
         let address = listener.local_addr().unwrap();
         let serving = Server::builder()
             .add_service(WorkerServer::new(Service { verifier, hung }))
             .serve_with_incoming(TcpListenerStream::new(listener));
+        runtime.spawn(serving);
         Fixture {
             address,
-            serving: tokio::spawn(serving),
+            runtime: Some(runtime),
         }
     }
 

@@ -13,8 +13,6 @@ use archway_gateway::{
     AuthConfig, BreakerConfig, ConsoleConfig, GatewayConfig, GuardConfig, LimitsConfig,
     SamplingConfig, UpstreamConfig, secrets::RootSecret,
 };
-use archway_index::config::IndexConfig;
-use archway_workers::chat::ChatConfig;
 use sqlx::PgPool;
 use tempfile::TempDir;
 use tokio::{sync::mpsc::Sender, time::Instant};
@@ -23,8 +21,7 @@ use uuid::Uuid;
 use crate::{Client, Database, Qdrant, Tenant, fixture::HangEvent, tenant::PLAIN};
 use gateways::{Gateways, Shared};
 use passes::PassKey;
-use search_index::SearchCache;
-use workers::{Parts, Worker};
+use workers::{Worker, WorkerParts};
 
 mod access;
 mod gateways;
@@ -53,9 +50,7 @@ pub struct Harness {
     workers: usize,
     fixture: bool,
     hung: Option<Sender<HangEvent>>,
-    index: IndexConfig,
-    chat: ChatConfig,
-    search_cache: SearchCache,
+    worker: WorkerParts,
     relayed: bool,
     issuers: Vec<String>,
 }
@@ -90,12 +85,7 @@ impl Harness {
             workers: 1,
             fixture: false,
             hung: None,
-            index: IndexConfig {
-                indexing: false,
-                ..IndexConfig::default()
-            },
-            chat: ChatConfig::default(),
-            search_cache: SearchCache::default(),
+            worker: WorkerParts::default(),
             relayed: false,
             issuers: Vec::new(),
         }
@@ -104,7 +94,7 @@ impl Harness {
     /// The worker indexes, with this Qdrant as its vector store.
     #[must_use]
     pub fn qdrant(mut self, qdrant: &Qdrant) -> Harness {
-        self.index.qdrant.qdrant_url = Some(qdrant.url());
+        self.worker.index.qdrant.qdrant_url = Some(qdrant.url());
         self.indexing()
     }
 
@@ -129,8 +119,8 @@ impl Harness {
         self
     }
 
-    /// Replaces the worker by the fixture with one more tool: `hang` never answers, and `hung` receives
-    /// the events of its calls.
+    /// Replaces the workers by fixtures with two more tools: `hang` never answers, and `hung` receives the
+    /// events of its calls; `break` fails as a broken worker does.
     #[must_use]
     pub fn hanging(mut self, hung: Sender<HangEvent>) -> Harness {
         self.hung = Some(hung);
@@ -174,7 +164,7 @@ impl Harness {
         let minter = pass_key.minter();
         let started = self.start_workers(&database, &repositories, &minter).await;
         let (workers, addresses): (Vec<Worker>, Vec<SocketAddr>) = started.into_iter().unzip();
-        let parts = Box::new(self.parts());
+        let parts = Box::new(self.worker.clone());
         let urls = addresses.iter().map(|address| format!("http://{address}"));
         let mut config = self.config;
         config.upstream.workers = urls.collect();
@@ -209,7 +199,7 @@ pub struct Stack {
     // In drop order: each field ends before what it uses.
     gateways: Gateways,
     workers: Vec<Worker>,
-    parts: Box<Parts>,
+    parts: Box<WorkerParts>,
     database: Database,
     repositories: PathBuf,
     _folder: TempDir,

@@ -2,9 +2,10 @@
 
 use archway_gateway::WhenDown;
 use e2e::{Embeddings, Harness, Mishap, Qdrant, RedisServer, http::Request};
+use futures::future::join_all;
 use serde_json::json;
 
-use super::{Targets, acme, assert_fires, call, nothing, until};
+use super::{Targets, acme, assert_fires, call, execute, nothing, until};
 
 #[tokio::test]
 async fn without_the_store_of_limits_gateways_say_so() {
@@ -119,4 +120,31 @@ async fn without_the_embedding_service_searches_go_by_words() {
         }
     };
     assert_fires(&["ArchwayEmbedderAway"], &calm, &caused, 30);
+}
+
+#[tokio::test]
+async fn a_queue_of_audit_records_that_overflows_is_noticed() {
+    let stack = Harness::new().tenant(acme()).start().await;
+    let targets = Targets::of(&stack);
+    let calm = targets.scrape().await;
+    execute(
+        &stack,
+        "revoke insert on audit_records from archway_gateway",
+    )
+    .await;
+    let client = stack.client("acme");
+    let (missing, none) = ("archway_gateway_audit_records_missing_total", nothing());
+    let mut caused = calm.clone();
+    // The queue has 16,384 slots.
+    for _ in 0..12 {
+        if caused.sum(missing, "") > 5.0 {
+            break;
+        }
+        let clients = (0..16).map(|_| call(&client, "hello", &none, 128));
+        join_all(clients).await;
+        caused = targets.scrape().await;
+    }
+    execute(&stack, "grant insert on audit_records to archway_gateway").await;
+    let alerts = ["ArchwayAuditRecordsMissing", "ArchwayAuditWritesFailing"];
+    assert_fires(&alerts, &calm, &caused, 10);
 }

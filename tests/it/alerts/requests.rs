@@ -4,7 +4,7 @@ use archway_gateway::terms::Level;
 use e2e::{Client, Harness};
 use futures::future::join_all;
 
-use super::{Targets, acme, assert_fires, call, nothing, until};
+use super::{Targets, acme, assert_fires, call, execute, nothing, until};
 
 #[tokio::test]
 async fn wrong_credentials_again_and_again_are_noticed() {
@@ -34,12 +34,7 @@ async fn a_pool_that_no_gateway_knows_is_noticed() {
     call(&client, "hello", &nothing(), 1).await;
     let targets = Targets::of(&stack);
     let calm = targets.scrape().await;
-    let owner = sqlx::PgPool::connect_with(stack.database().owner()).await;
-    let owner = owner.unwrap();
-    sqlx::query("update tenants set pool = 'gold'")
-        .execute(&owner)
-        .await
-        .unwrap();
+    execute(&stack, "update tenants set pool = 'gold'").await;
     let is_refused = async || {
         let reply = client.call("hello", nothing()).await;
         reply.is_error().then_some(())

@@ -58,3 +58,25 @@ async fn answers_of_a_host_about_readers_that_grow_old_are_noticed() {
     let old = until(&targets, |it| it.sum(oldest, "") > 0.75).await;
     assert_fires(&["ArchwayPermissionsStale"], &calm, &old, 45);
 }
+
+#[tokio::test]
+async fn a_volume_that_fills_with_mirrors_is_noticed() {
+    let mirrored = Mirrored::start_with(&["--volume-bytes", "2600000"]).await;
+    let mut state = 1_u32;
+    let random = (0..2_000_000).map(|_| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state.to_le_bytes()[3]
+    });
+    let content: Vec<u8> = random.collect();
+    let repo = e2e::Repo::new().file("random.bin", content).commit();
+    mirrored.host.add("acme/site", repo);
+    let admin = mirrored.sync.as_ref().unwrap().admin;
+    let targets = Targets::of(&mirrored.stack).and("archway-sync", &[admin]);
+    let used = "archway_sync_volume_used_ratio";
+    let calm = until(&targets, |it| it.sum(used, "") > 0.0).await;
+    let url = mirrored.host.url("acme/site");
+    mirrored.add("site", &url, None, Some("host")).await;
+    mirrored.until("site", "ok").await;
+    let caused = until(&targets, |it| it.sum(used, "") > 0.76).await;
+    assert_fires(&["ArchwaySyncDiskFilling"], &calm, &caused, 30);
+}

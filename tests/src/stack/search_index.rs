@@ -45,7 +45,7 @@ impl Harness {
     /// every search reads the files.
     #[must_use]
     pub fn search_cache(mut self, bytes: u64) -> Harness {
-        self.search_cache = SearchCache {
+        self.worker.search = SearchCache {
             bytes,
             on_disk: true,
         };

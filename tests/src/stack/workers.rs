@@ -27,21 +27,21 @@ impl Harness {
     /// The worker indexes, which few tests need.
     #[must_use]
     pub fn indexing(mut self) -> Harness {
-        self.index.indexing = true;
+        self.worker.index.indexing = true;
         self
     }
 
     /// The memory of indexes, in bytes.
     #[must_use]
     pub fn index_memory(mut self, bytes: usize) -> Harness {
-        self.index.index_memory_bytes = bytes;
+        self.worker.index.index_memory_bytes = bytes;
         self
     }
 
     /// The index takes its vectors from this service.
     #[must_use]
     pub fn embedder(mut self, service: &Embeddings) -> Harness {
-        self.index.embedder = EmbedderConfig {
+        self.worker.index.embedder = EmbedderConfig {
             embedder_url: Some(service.url()),
             embedder_model: Some("words".to_owned()),
             embedder_dimensions: service.dimensions().try_into().ok(),
@@ -53,7 +53,7 @@ impl Harness {
     /// The workers consult this chat model about decisions, with a key.
     #[must_use]
     pub fn chat(mut self, model: &ChatModel, key: &str) -> Harness {
-        self.chat = ChatConfig {
+        self.worker.chat = ChatConfig {
             chat_url: Some(model.url()),
             chat_key: Some(key.into()),
             chat_model: Some("double".to_owned()),
@@ -62,16 +62,18 @@ impl Harness {
         self
     }
 
-    /// The number of real workers. They share database and mounts.
+    /// The number of workers. Real ones share database and mounts.
     #[must_use]
     pub fn workers(mut self, count: usize) -> Harness {
         self.workers = count;
         self
     }
 
-    /// What a worker of its own configuration needs.
-    pub(super) fn parts(&self) -> Parts {
-        (self.index.clone(), self.chat.clone(), self.search_cache)
+    /// At most this many calls of a real worker hold a thread.
+    #[must_use]
+    pub fn blocking_calls(mut self, count: usize) -> Harness {
+        self.worker.blocking_calls = count;
+        self
     }
 
     /// Starts the workers and returns them with their addresses.
@@ -82,23 +84,45 @@ impl Harness {
         minter: &PassMinter,
     ) -> Vec<(Worker, SocketAddr)> {
         let verifier = || PassVerifier::new(&[minter.public_key()], POOL);
-        if self.fixture {
-            return vec![Worker::fixture(verifier(), self.hung.clone()).await];
-        }
         let mut started = Vec::with_capacity(self.workers);
         for _ in 0..self.workers {
+            if self.fixture {
+                started.push(Worker::fixture(verifier(), self.hung.clone()).await);
+                continue;
+            }
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let address = listener.local_addr().unwrap();
             let started_with = (database, repositories);
-            let worker = Worker::real(started_with, verifier(), self.parts(), listener).await;
+            let worker =
+                Worker::real(started_with, verifier(), self.worker.clone(), listener).await;
             started.push((worker, address));
         }
         started
     }
 }
 
-/// The configuration of a worker that differs between stacks.
-pub(super) type Parts = (IndexConfig, ChatConfig, SearchCache);
+/// The configuration of a real worker that differs between stacks.
+#[derive(Clone, Debug)]
+pub(super) struct WorkerParts {
+    pub(super) index: IndexConfig,
+    chat: ChatConfig,
+    pub(super) search: SearchCache,
+    blocking_calls: usize,
+}
+
+impl Default for WorkerParts {
+    fn default() -> WorkerParts {
+        WorkerParts {
+            index: IndexConfig {
+                indexing: false,
+                ..IndexConfig::default()
+            },
+            chat: ChatConfig::default(),
+            search: SearchCache::default(),
+            blocking_calls: 16,
+        }
+    }
+}
 
 /// A worker. Dropping it ends it.
 pub(super) enum Worker {
@@ -154,7 +178,13 @@ impl Stack {
             drop(ended);
             let listener = free(*address).await;
             let started_with = (&self.database, &*self.repositories);
-            *worker = Worker::real(started_with, verifier, (*self.parts).clone(), listener).await;
+            *worker = Worker::real(
+                started_with,
+                verifier,
+                WorkerParts::clone(&self.parts),
+                listener,
+            )
+            .await;
         }
     }
 
@@ -183,22 +213,22 @@ impl Worker {
     pub(super) async fn real(
         (database, repositories): (&Database, &Path),
         verifier: PassVerifier,
-        (index, chat, search): Parts,
+        parts: WorkerParts,
         listener: TcpListener,
     ) -> Worker {
         let config = WorkerConfig {
             pool: POOL.to_owned(),
             search_threads: 0,
-            search_cache_bytes: search.bytes,
+            search_cache_bytes: parts.search.bytes,
             content_cache_bytes: 64 << 20,
             project_cache_bytes: 256 << 20,
-            blocking_calls: NonZeroUsize::new(16).unwrap(),
+            blocking_calls: NonZeroUsize::new(parts.blocking_calls).unwrap(),
             max_result_bytes: 64 << 10,
-            cache: search.folder(repositories),
+            cache: parts.search.folder(repositories),
             // Long enough that no test loses a late write.
             workflow_timeout: Duration::from_secs(5),
-            index,
-            chat,
+            index: parts.index,
+            chat: parts.chat,
             store: archway_store::StoreConfig {
                 url: database.url("archway_worker").into(),
                 max_connections: 4,
