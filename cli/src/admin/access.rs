@@ -189,8 +189,8 @@ async fn add(
     let added = installation.change(async |tx, _| {
         let id = tx.find_tenant(tenant).await?;
         let rule = tx.add_access_rule(id, &terms).await?;
-        Ok((rule, tx.access_rules(id).await?.len()))
+        Ok((rule, tx.access_rules(id).await?.len(), tx.keys(id).await?))
     });
-    let (rule, rules) = added.await?;
-    Ok(AccessChange::added(tenant, rule, rules))
+    let (rule, rules, keys) = added.await?;
+    Ok(AccessChange::added(tenant, rule, rules).naming(&terms.who, &keys))
 }

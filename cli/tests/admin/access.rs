@@ -30,8 +30,15 @@ fn a_rule_is_added_listed_explained_and_removed() {
     let explained = installation.run("access explain acme --key ci").ok();
     assert!(explained.contains("no access rules"), "{explained}");
 
+    assert!(
+        explained.contains("no key of acme has this label"),
+        "{explained}"
+    );
+
     let allow = "access allow acme --who key:ci --who group:dev --project web-*";
-    let first = installation.json(allow)["rule"].as_i64().unwrap();
+    let first = installation.json(allow);
+    assert_eq!(first["unknown_labels"], json!(["ci"]));
+    let first = first["rule"].as_i64().unwrap();
     let deny = "access deny acme --who key:ci --project web-2 --family git";
     let second = installation.json(deny)["rule"].as_i64().unwrap();
     assert_eq!(edition(&installation), ["2"]);
@@ -40,6 +47,7 @@ fn a_rule_is_added_listed_explained_and_removed() {
     assert_eq!(list["rules"][1]["deny"], true);
 
     let explained = installation.json("access explain acme --key ci");
+    assert_eq!(explained["key_exists"], false);
     assert_eq!(explained["rules"], json!([first, second]));
     let projects = explained["projects"].as_array().unwrap();
     assert_eq!(projects[0]["families"], json!([]), "api");

@@ -102,9 +102,22 @@ pub struct Chunk {
     /// Its range in the text, doc comment included.
     pub bytes: Range<usize>,
     /// Its first and last line, from 1.
-    pub(crate) lines: RangeInclusive<usize>,
+    pub lines: RangeInclusive<usize>,
     /// The range of its doc comment.
     pub doc: Option<Range<usize>>,
+    /// The declaration of which it is a part, unless it is all of it.
+    pub declaration: Option<DeclarationPlace>,
+}
+
+/// Where a declaration stands in its text, without the comment above it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeclarationPlace {
+    /// Byte range, end excluded.
+    pub bytes: (u32, u32),
+    /// First and last line, from 1.
+    pub lines: (u32, u32),
+    /// Where its body begins, or its end without a body.
+    pub body: u32,
 }
 
 /// Cuts `text` into chunks, by the extension of `path`. A binary file has none.
@@ -166,11 +179,7 @@ fn is_markdown(path: &RepoPath) -> bool {
 
 /// Cuts a text into windows of lines.
 fn windows(text: &str, most: usize) -> Vec<Chunk> {
-    let label = Label {
-        kind: Kind::Lines,
-        symbol: None,
-        parent: None,
-    };
+    let label = Label::new(Kind::Lines, None, None);
     let mut cutter = Cutter::new(text, most);
     cutter.add(0..text.len(), &label, None, &size::WINDOW);
     cutter.done()

@@ -315,6 +315,7 @@ mod tests {
                 parent: None,
                 bytes: (0, 1),
                 lines: (1, 9),
+                declaration: None,
             },
             score,
         }

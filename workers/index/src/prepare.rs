@@ -48,6 +48,7 @@ impl PreparedText {
             bytes: 0..text.len(),
             lines: 1..=1,
             doc: None,
+            declaration: None,
         };
         prepared.push(&note.kind, chunk, text);
         prepared
@@ -76,6 +77,7 @@ impl PreparedText {
                 lines: (to_u32(*chunk.lines.start()), to_u32(*chunk.lines.end())),
                 symbol: chunk.symbol,
                 parent: chunk.parent,
+                declaration: chunk.declaration,
             },
             terms,
             dense: None,

@@ -14,7 +14,7 @@ use futures::future::BoxFuture;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::chunk::Kind;
+use super::chunk::{DeclarationPlace, Kind};
 use super::terms::{Term, Terms};
 pub use blobs::AllowedBlobs;
 pub use metered::MeteredStore;
@@ -57,6 +57,8 @@ pub struct ChunkLocation {
     pub bytes: (u32, u32),
     /// First and last line, from 1.
     pub lines: (u32, u32),
+    /// The declaration of which it is a part, unless it is all of it.
+    pub declaration: Option<DeclarationPlace>,
 }
 
 /// A project to search, in the state in which its index was last complete.

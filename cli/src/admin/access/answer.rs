@@ -4,7 +4,7 @@ use archway_proto::access::{AccessRule, ProjectPattern, Who};
 use serde::Serialize;
 
 use crate::admin::print::{Answer, harmless, table};
-use crate::tenants::GuardedProject;
+use crate::tenants::{GuardedProject, Key};
 
 /// A rule that was added or removed.
 #[derive(Serialize)]
@@ -14,6 +14,8 @@ pub(super) struct AccessChange {
     action: &'static str,
     /// How many rules the tenant has now.
     rules: usize,
+    /// Labels that it names and that no key has.
+    unknown_labels: Vec<String>,
 }
 
 impl AccessChange {
@@ -23,7 +25,19 @@ impl AccessChange {
             rule,
             action: "added",
             rules,
+            unknown_labels: Vec::new(),
         }
+    }
+
+    /// With the labels that it names, of which some key should have each.
+    pub(super) fn naming(mut self, who: &[Who], keys: &[Key]) -> AccessChange {
+        let labels = who.iter().filter_map(|who| match who {
+            Who::Key(label) => Some(label),
+            Who::Everyone | Who::Group(_) | Who::Subject { .. } => None,
+        });
+        let unknown = labels.filter(|label| !keys.iter().any(|key| key.label == **label));
+        self.unknown_labels = unknown.cloned().collect();
+        self
     }
 
     pub(super) fn removed(tenant: &str, rule: i64, rules: usize) -> AccessChange {
@@ -41,13 +55,16 @@ impl Answer for AccessChange {
             rule,
             action,
             rules,
+            unknown_labels,
         } = self;
         let state = match rules {
             0 => "without rules, everyone may use all of its projects".to_owned(),
             1 => "what its one rule does not give is hidden".to_owned(),
             rules => format!("it has {rules} rules"),
         };
-        format!("access rule {rule} of {tenant} {action}; {state}")
+        let unknown = unknown_labels.iter().map(|label| no_key(tenant, label));
+        let unknown: String = unknown.map(|line| format!("\n{line}")).collect();
+        format!("access rule {rule} of {tenant} {action}; {state}{unknown}")
     }
 }
 
@@ -111,6 +128,9 @@ impl Answer for RuleList {
 pub(super) struct Explained {
     pub(super) tenant: String,
     pub(super) principal: String,
+    /// Whether a key has the label. `None` for a token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) key_exists: Option<bool>,
     /// False: everyone may use all projects.
     pub(super) has_rules: bool,
     /// Whether a host says who may read some of its projects.
@@ -204,8 +224,12 @@ pub(in crate::admin) fn age_text(seconds: i64) -> String {
 impl Answer for Explained {
     fn text(&self) -> String {
         let (tenant, principal) = (&self.tenant, harmless(&self.principal));
+        let unknown = match self.key_exists {
+            Some(false) => format!("\n{principal}: no key of {tenant} has this label"),
+            _ => String::new(),
+        };
         if !self.has_rules && !self.is_hosted {
-            return format!("{tenant} has no access rules: everyone may use all projects");
+            return format!("{tenant} has no access rules: everyone may use all projects{unknown}");
         }
         let row = |it: &ExplainedProject| {
             let families = match (it.is_whole, it.families.is_empty()) {
@@ -246,9 +270,14 @@ impl Answer for Explained {
             false => format!("rules {}", listed(&self.rules)),
         };
         format!(
-            "{principal} of {tenant}: {rules}. What its key or issuer is restricted to holds besides.\n{projects}"
+            "{principal} of {tenant}: {rules}. What its key or issuer is restricted to holds besides.{unknown}\n{projects}"
         )
     }
+}
+
+fn no_key(tenant: &str, label: &str) -> String {
+    let label = harmless(label);
+    format!("no key of {tenant} has the label {label}: see `archway key list {tenant}`")
 }
 
 fn listed(rules: &[i64]) -> String {

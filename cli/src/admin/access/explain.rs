@@ -39,9 +39,10 @@ pub(super) async fn explain(
             slugs,
             tx.project_topics(id).await?,
             tx.guarded_projects(id, &who.account).await?,
+            tx.keys(id).await?,
         ))
     });
-    let (rules, slugs, topics, guarded) = read.await?;
+    let (rules, slugs, topics, guarded, keys) = read.await?;
     let guarded: BTreeMap<String, GuardedProject> = guarded
         .into_iter()
         .map(|it| (it.project.clone(), it))
@@ -63,6 +64,7 @@ pub(super) async fn explain(
     Ok(Explained {
         tenant: tenant.to_owned(),
         principal: who.name(),
+        key_exists: (who.key.as_ref()).map(|label| keys.iter().any(|key| key.label == *label)),
         has_rules,
         is_hosted,
         rules: caller.about.iter().map(|rule| rule.rule().id).collect(),

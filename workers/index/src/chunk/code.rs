@@ -146,11 +146,7 @@ impl<'a> Layout<'a> {
         let label = match open.item {
             Some(Item { role: None, .. }) => return,
             Some(item) => item.label(),
-            None => Label {
-                kind: Kind::Lines,
-                symbol: None,
-                parent: None,
-            },
+            None => Label::new(Kind::Lines, None, None),
         };
         let doc = open
             .item
@@ -175,15 +171,12 @@ impl Item {
 
     /// The label of its own bytes. The bytes of a module or an `impl` belong to it, but are not it.
     fn label(&self) -> Label {
-        let kind = self.kind();
-        let (symbol, parent) = match kind {
-            Kind::Lines => (None, self.symbol.clone()),
-            _ => (self.symbol.clone(), self.parent.clone()),
-        };
-        Label {
-            kind,
-            symbol,
-            parent,
+        match self.kind() {
+            Kind::Lines => Label::new(Kind::Lines, None, self.symbol.clone()),
+            kind => Label {
+                declaration: self.place,
+                ..Label::new(kind, self.symbol.clone(), self.parent.clone())
+            },
         }
     }
 }

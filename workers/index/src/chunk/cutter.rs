@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use memchr::memchr_iter;
 
-use super::{Chunk, Kind, size::Size};
+use super::{Chunk, DeclarationPlace, Kind, size::Size};
 
 /// Least number of letters and digits of a chunk: those of a constant's name and value.
 const MIN_LETTERS: usize = 20;
@@ -15,6 +15,20 @@ pub(super) struct Label {
     pub(super) kind: Kind,
     pub(super) symbol: Option<String>,
     pub(super) parent: Option<String>,
+    /// The declaration that the range is of.
+    pub(super) declaration: Option<DeclarationPlace>,
+}
+
+impl Label {
+    /// The label of what is no declaration.
+    pub(super) fn new(kind: Kind, symbol: Option<String>, parent: Option<String>) -> Label {
+        Label {
+            kind,
+            symbol,
+            parent,
+            declaration: None,
+        }
+    }
 }
 
 /// Collects the chunks of a text, from its start to its end.
@@ -72,6 +86,10 @@ impl<'a> Cutter<'a> {
         let doc = doc
             .map(|doc| doc.start.max(bytes.start)..doc.end.min(bytes.end))
             .filter(|doc| !doc.is_empty());
+        let is_part = |of: &DeclarationPlace| {
+            bytes.start > of.bytes.0 as usize || bytes.end < of.bytes.1 as usize
+        };
+        let declaration = label.declaration.filter(is_part);
         self.chunks.push(Chunk {
             kind: label.kind,
             symbol: label.symbol.clone(),
@@ -79,6 +97,7 @@ impl<'a> Cutter<'a> {
             bytes,
             lines: first..=last,
             doc,
+            declaration,
         });
     }
 

@@ -9,7 +9,7 @@ use archway_repo::{
 use tree_sitter::Node;
 
 use super::{
-    MAX_CHUNKS,
+    DeclarationPlace, MAX_CHUNKS,
     comment::{self, CommentsAbove},
     declaration::{Declaration, Reader, Role},
     size::STRUCTURED,
@@ -34,6 +34,8 @@ pub(super) struct Item {
     /// From the start of its comment to the end of its last line.
     pub(super) bytes: Range<usize>,
     pub(super) doc: Option<Range<usize>>,
+    /// Where its code stands.
+    pub(super) place: Option<DeclarationPlace>,
 }
 
 /// The items found so far.
@@ -143,6 +145,7 @@ impl ItemCollector<'_> {
             is_member,
             bytes,
             doc,
+            place: place(self.reader.text, &declared),
         });
         if !may_hold_others(declared.role, node, self.reader.language) {
             return Walk::Past;
@@ -180,8 +183,25 @@ impl Item {
             is_member: false,
             bytes,
             doc: None,
+            place: None,
         }
     }
+}
+
+/// Where a declaration stands, without white space at its end.
+fn place(text: &str, declared: &Declaration<'_>) -> Option<DeclarationPlace> {
+    let (node, small) = (declared.node, |number| u32::try_from(number).ok());
+    let code = text.get(node.byte_range())?;
+    let written = code.trim_end();
+    let breaks_after = code.get(written.len()..)?.matches('\n').count();
+    let end = node.start_byte() + written.len();
+    let body = declared.body.map_or(end, |body| body.start_byte());
+    let last = node.end_position().row.checked_sub(breaks_after)?;
+    Some(DeclarationPlace {
+        bytes: (small(node.start_byte())?, small(end)?),
+        lines: (small(node.start_position().row + 1)?, small(last + 1)?),
+        body: small(body)?,
+    })
 }
 
 /// The head of a module or an `impl`, to leave out: its content repeats the name.

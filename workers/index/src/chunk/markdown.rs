@@ -35,11 +35,7 @@ pub(super) fn sections(text: &str, cancel: &Cancel) -> Result<Vec<Chunk>, Stoppe
     let first = headings
         .first()
         .map_or(text.len(), |first| first.bytes.start);
-    let preface = Label {
-        kind: Kind::Section,
-        symbol: None,
-        parent: None,
-    };
+    let preface = Label::new(Kind::Section, None, None);
     cutter.add(0..first, &preface, None, &STRUCTURED);
     let mut above: Vec<&Heading> = Vec::new();
     for (at, heading) in headings.iter().enumerate() {
@@ -50,11 +46,8 @@ pub(super) fn sections(text: &str, cancel: &Cancel) -> Result<Vec<Chunk>, Stoppe
         // A heading without text is not a section; those below it name it as their parent.
         let body = text.get(heading.bytes.end..end).unwrap_or_default();
         if !body.trim().is_empty() {
-            let label = Label {
-                kind: Kind::Section,
-                symbol: name(&heading.title),
-                parent: above.last().and_then(|other| name(&other.title)),
-            };
+            let parent = above.last().and_then(|other| name(&other.title));
+            let label = Label::new(Kind::Section, name(&heading.title), parent);
             cutter.add(heading.bytes.start..end, &label, None, &STRUCTURED);
         }
         above.push(heading);

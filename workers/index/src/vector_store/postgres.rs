@@ -92,8 +92,8 @@ impl PostgresStore {
         })
     }
 
-    /// The views of these projects, in order as far as memory and half of the time suffice, and the
-    /// projects left out. A view that is cached costs no time.
+    /// The views of these projects, the small ones first, as far as memory and half of the time suffice, and
+    /// the projects left out. A view that is cached costs no time.
     async fn views(
         &self,
         tenant: Uuid,
@@ -105,7 +105,7 @@ impl PostgresStore {
         let mut room = self.views.limit();
         let (mut views, mut unsearched) = (Vec::with_capacity(projects.len()), Vec::new());
         let mut failure = None;
-        for asked in projects {
+        for asked in smallest_first(projects, query.required) {
             let is_required = query.required == Some(asked.project);
             let until = if is_required {
                 query.deadline
@@ -141,6 +141,13 @@ impl PostgresStore {
 
 /// The views of projects that are searched.
 type SearchedViews = Vec<(Uuid, Arc<View>)>;
+
+/// The required project, then the others by size, so that a large one makes none of them late.
+fn smallest_first(projects: &[SearchedProject], required: Option<Uuid>) -> Vec<&SearchedProject> {
+    let mut projects: Vec<&SearchedProject> = projects.iter().collect();
+    projects.sort_by_key(|it| (required != Some(it.project), it.chunks));
+    projects
+}
 
 fn late<T>() -> Result<T, VectorStoreError> {
     Err(VectorStoreError::Late("reading the index of a project"))
@@ -232,5 +239,35 @@ fn unavailable(error: StoreError) -> VectorStoreError {
     VectorStoreError::Unavailable {
         what: "rows of the index",
         source: error.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_required_project_is_first_and_a_large_one_last() {
+        let project = |id: u128, chunks| SearchedProject {
+            project: Uuid::from_u128(id),
+            edition: 1,
+            store_id: Uuid::nil(),
+            chunks,
+        };
+        let all = [
+            project(1, 900),
+            project(2, 5),
+            project(3, 70),
+            project(4, 8_000),
+        ];
+        let order = |required: Option<u128>| {
+            let order = smallest_first(&all, required.map(Uuid::from_u128));
+            order
+                .iter()
+                .map(|it| it.project.as_u128())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(order(None), [2, 3, 1, 4]);
+        assert_eq!(order(Some(4)), [4, 2, 3, 1]);
     }
 }

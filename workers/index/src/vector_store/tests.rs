@@ -159,6 +159,7 @@ fn one_text() -> Vec<IndexedText> {
                 parent: None,
                 bytes: (0, 10),
                 lines: (1, 2),
+                declaration: None,
             },
             terms: Terms {
                 counts: vec![(1, 1)],

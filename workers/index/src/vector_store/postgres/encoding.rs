@@ -5,11 +5,11 @@
 //! rounding is smaller than the distance between different texts.
 
 use super::super::{ChunkLocation, IndexedChunk};
-use crate::chunk::Kind;
+use crate::chunk::{DeclarationPlace, Kind};
 use crate::terms::Term;
 
 /// Increment with each change of the format.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
 /// A decoded chunk.
 pub(super) struct DecodedChunk {
@@ -83,6 +83,15 @@ fn write_location(out: &mut Vec<u8>, location: &ChunkLocation) {
         number(out, from as usize);
         number(out, to.saturating_sub(from) as usize);
     }
+    // Lines begin at 1: a zero says that there is no declaration.
+    let Some(of) = location.declaration else {
+        return number(out, 0);
+    };
+    for (from, to) in [of.lines, of.bytes] {
+        number(out, from as usize);
+        number(out, to.saturating_sub(from) as usize);
+    }
+    number(out, of.body as usize);
 }
 
 /// Encodes a location alone, as part of a row.
@@ -154,7 +163,20 @@ impl<'a> Reader<'a> {
             parent,
             bytes,
             lines,
+            declaration: self.declaration()?,
         })
+    }
+
+    fn declaration(&mut self) -> Option<Option<DeclarationPlace>> {
+        let Some(first) = self.small()?.checked_sub(1) else {
+            return Some(None);
+        };
+        let last = first.checked_add(self.small()?)?;
+        Some(Some(DeclarationPlace {
+            lines: (first.checked_add(1)?, last.checked_add(1)?),
+            bytes: self.span()?,
+            body: self.small()?,
+        }))
     }
 
     fn name(&mut self) -> Option<Option<String>> {
@@ -234,16 +256,23 @@ mod tests {
     fn pieces() -> impl Strategy<Value = Vec<IndexedChunk>> {
         let name = proptest::option::of(".{0,12}");
         let location = (1_u8..=8, name.clone(), name, any::<(u16, u16, u16, u16)>());
-        let location =
-            location.prop_map(
-                |(kind, symbol, parent, (byte, bytes, line, lines))| ChunkLocation {
-                    kind: self::kind(kind).unwrap(),
-                    symbol,
-                    parent,
-                    bytes: (byte.into(), u32::from(byte) + u32::from(bytes)),
-                    lines: (line.into(), u32::from(line) + u32::from(lines)),
-                },
-            );
+        let place = (1_u16.., any::<(u16, u16, u16)>());
+        let place = place.prop_map(|(line, (byte, bytes, body))| DeclarationPlace {
+            lines: (line.into(), u32::from(line) + u32::from(body)),
+            bytes: (byte.into(), u32::from(byte) + u32::from(bytes)),
+            body: body.into(),
+        });
+        let location = (location, proptest::option::of(place));
+        let location = location.prop_map(
+            |((kind, symbol, parent, (byte, bytes, line, lines)), declaration)| ChunkLocation {
+                kind: self::kind(kind).unwrap(),
+                symbol,
+                parent,
+                bytes: (byte.into(), u32::from(byte) + u32::from(bytes)),
+                lines: (line.into(), u32::from(line) + u32::from(lines)),
+                declaration,
+            },
+        );
         let counts = proptest::collection::btree_map(any::<u32>(), 1_u16.., 0..20);
         let terms = counts.prop_map(|counts| Terms {
             length: counts.values().map(|count| u32::from(*count)).sum(),

@@ -303,6 +303,7 @@ mod tests {
                 parent: None,
                 bytes: (0, number.into()),
                 lines: (1, 2),
+                declaration: None,
             },
             terms: Terms {
                 length: counts.iter().map(|(_, count)| u32::from(*count)).sum(),

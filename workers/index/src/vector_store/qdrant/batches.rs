@@ -111,6 +111,7 @@ mod tests {
                 parent: None,
                 bytes: (0, 1),
                 lines: (1, 1),
+                declaration: None,
             },
             terms: Terms::default(),
             dense: Some(vec![1.0; dimensions]),

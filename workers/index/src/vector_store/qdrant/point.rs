@@ -13,7 +13,7 @@ use qdrant_client::qdrant::{
 use uuid::{Builder, Uuid};
 
 use crate::{
-    chunk::Kind,
+    chunk::{DeclarationPlace, Kind},
     terms::{self, Term, Terms},
     vector_store::{ChunkLocation, Hit, IndexedChunk, VectorStoreError},
 };
@@ -35,6 +35,14 @@ const SYMBOL: &str = "symbol";
 const PARENT: &str = "parent";
 const BYTES: [&str; 2] = ["byte_start", "byte_end"];
 const LINES: [&str; 2] = ["line_start", "line_end"];
+/// Bytes and lines of the declaration, and where its body begins; absent in points of whole ones.
+const DECLARATION: [&str; 5] = [
+    "of_byte_start",
+    "of_byte_end",
+    "of_line_start",
+    "of_line_end",
+    "of_body_start",
+];
 
 /// Namespace of point ids (UUID version 5).
 const ID_NAMESPACE: Uuid = Uuid::from_u128(0x1f0c_8a52_6c3e_5d94_a7b1_90de_4c2f_7e38);
@@ -101,7 +109,7 @@ impl NewPoint<'_> {
 
     fn payload(&self) -> HashMap<String, Value> {
         let location = &self.chunk.location;
-        let mut payload: HashMap<String, Value> = HashMap::with_capacity(11);
+        let mut payload: HashMap<String, Value> = HashMap::with_capacity(17);
         let mut put = |field: &str, value: Value| payload.insert(field.to_owned(), value);
         put(TENANT, self.project_key.tenant.to_string().into());
         put(PROJECT_KEY_FIELD, project_key_text(self.project_key).into());
@@ -118,6 +126,12 @@ impl NewPoint<'_> {
         }
         if let Some(parent) = &location.parent {
             put(PARENT, parent.clone().into());
+        }
+        if let Some(of) = location.declaration {
+            let numbers = [of.bytes.0, of.bytes.1, of.lines.0, of.lines.1, of.body];
+            for (field, number) in DECLARATION.into_iter().zip(numbers) {
+                put(field, i64::from(number).into());
+            }
         }
         payload
     }
@@ -183,6 +197,7 @@ impl Fields<'_> {
             parent: self.text(PARENT).map(str::to_owned),
             bytes: (self.number(BYTES[0])?, self.number(BYTES[1])?),
             lines: (self.number(LINES[0])?, self.number(LINES[1])?),
+            declaration: self.declaration(),
         };
         let hit = Hit {
             project: self.text(PROJECT)?.parse().ok()?,
@@ -192,6 +207,15 @@ impl Fields<'_> {
             score: 0.0,
         };
         Some((self.text(TENANT)?.parse().ok()?, hit))
+    }
+
+    fn declaration(&self) -> Option<DeclarationPlace> {
+        let [from, to, first, last, body] = DECLARATION.map(|field| self.number(field));
+        Some(DeclarationPlace {
+            bytes: (from?, to?),
+            lines: (first?, last?),
+            body: body?,
+        })
     }
 
     fn text(&self, field: &str) -> Option<&str> {
@@ -250,6 +274,11 @@ mod tests {
                 parent: None,
                 bytes: (10, 90),
                 lines: (2, 7),
+                declaration: Some(DeclarationPlace {
+                    bytes: (4, 300),
+                    lines: (1, 20),
+                    body: 30,
+                }),
             },
             terms: Terms {
                 counts: vec![(3, 1), (9, 2)],

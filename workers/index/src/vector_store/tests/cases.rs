@@ -19,7 +19,7 @@ use super::index::vector_store::{
     SearchedProject, VectorStore,
 };
 use super::index::{
-    chunk::Kind,
+    chunk::{DeclarationPlace, Kind},
     terms::{AVERAGE, Term, Terms},
 };
 use super::store::{Blob, ProjectKey};
@@ -124,6 +124,7 @@ pub(crate) fn chunk_at(degrees: f32, words: &[(Term, u16)]) -> IndexedChunk {
             parent: None,
             bytes: (0, 10),
             lines: (1, 2),
+            declaration: None,
         },
         terms: Terms {
             counts: words.to_vec(),

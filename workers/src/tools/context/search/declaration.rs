@@ -2,15 +2,16 @@
 
 use std::ops::Range;
 
-use archway_repo::{Cancel, Key, RepoPath, syntax::Language};
-use archway_symbols::{Definition, SymbolCache, Symbols};
+use archway_index::chunk::DeclarationPlace;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::tools::markdown::cut;
+
 /// Lines of a declaration that are shown with a comment that is all of a result.
 const LINES_AFTER_COMMENT: u32 = 20;
-/// How many lines below its comment a declaration may begin, for attributes.
-const ATTRIBUTE_LINES: u32 = 5;
+/// Longest signature, in bytes.
+const MAX_SIGNATURE: usize = 200;
 
 /// A declaration of which a result is a part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -32,38 +33,14 @@ pub(super) struct Extent {
 }
 
 /// The extent that is shown of a piece of `text`, and the declaration of which it is a part. A piece that is a
-/// comment alone is continued into what it documents. `symbol` is the name that the piece belongs to.
+/// comment alone is continued into what it documents.
 pub(super) fn in_declaration(
-    (cache, project): (&SymbolCache, &Key),
-    (path, text): (&RepoPath, &[u8]),
-    (symbol, piece): (Option<&str>, Extent),
-    cancel: &Cancel,
-) -> (Extent, Option<Declaration>) {
-    let language = Language::of(path);
-    let (Some(symbol), Some(language)) = (symbol, language) else {
-        return (piece, None);
-    };
-    // A file that cannot be parsed now is shown as it was indexed.
-    match cache.parsed(project, language, text, cancel) {
-        Ok(parsed) => around(&parsed.symbols, text, (symbol, piece)),
-        Err(_unparsed) => (piece, None),
-    }
-}
-
-fn around(
-    symbols: &Symbols,
     text: &[u8],
-    (symbol, mut piece): (&str, Extent),
+    mut piece: Extent,
+    of: DeclarationPlace,
 ) -> (Extent, Option<Declaration>) {
-    let named = || symbols.definitions.iter().filter(|it| *it.name == *symbol);
     let (first, last) = piece.lines;
-    let overlaps = |it: &&Definition| it.lines.0 <= last && first <= it.lines.1;
-    let is_below = |it: &&Definition| last < it.lines.0 && it.lines.0 <= last + ATTRIBUTE_LINES;
-    let found = named().find(overlaps);
-    let Some(found) = found.or_else(|| named().find(is_below)) else {
-        return (piece, None);
-    };
-    let (start, end) = found.lines;
+    let (start, end) = of.lines;
     if start > last {
         piece.lines.1 = end.min(start + LINES_AFTER_COMMENT);
         piece.bytes.end = line_end(text, piece.lines.1);
@@ -72,9 +49,22 @@ fn around(
     let declaration = Declaration {
         start_line: start,
         end_line: end,
-        signature: (start < first).then(|| found.signature.to_string()),
+        signature: (start < first).then(|| signature(text, of)),
     };
     (piece, is_part.then_some(declaration))
+}
+
+/// What stands before the body of a declaration, on one line.
+fn signature(text: &[u8], of: DeclarationPlace) -> String {
+    let head = text.get(of.bytes.0 as usize..of.body as usize);
+    let head = String::from_utf8_lossy(head.unwrap_or_default());
+    let words: Vec<&str> = head.split_whitespace().take(MAX_SIGNATURE).collect();
+    let line = words.join(" ");
+    cut(
+        line.trim_end_matches(['{', ':', '=', '>', ' ']),
+        MAX_SIGNATURE,
+    )
+    .to_owned()
 }
 
 /// The byte after a line, which is counted from 1.
@@ -86,43 +76,70 @@ fn line_end(text: &[u8], line: u32) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use archway_repo::testing::cancel;
+    use archway_index::chunk::{Chunk, chunks};
+    use archway_repo::{RepoPath, testing::cancel};
 
     use super::*;
 
-    fn shown(text: &str, lines: (u32, u32)) -> (String, Option<(u32, u32, bool)>) {
-        let symbols = Symbols::of(Language::Rust, text.as_bytes(), &cancel()).unwrap();
-        let start = match lines.0 {
-            1 => 0,
-            line => line_end(text.as_bytes(), line - 1),
+    fn cut_up(path: &str, text: &str) -> Vec<Chunk> {
+        let path = RepoPath::parse(path).unwrap();
+        chunks(&path, text.as_bytes(), &cancel()).unwrap()
+    }
+
+    /// What is shown of a chunk that is a part: its text, and its declaration's lines and signature.
+    fn shown<'a>(text: &'a str, chunk: &Chunk) -> (&'a str, Option<(u32, u32, Option<String>)>) {
+        let small = |number: &usize| u32::try_from(*number).unwrap();
+        let piece = Extent {
+            bytes: chunk.bytes.clone(),
+            lines: (small(chunk.lines.start()), small(chunk.lines.end())),
         };
-        let bytes = start..line_end(text.as_bytes(), lines.1);
-        let piece = Extent { bytes, lines };
-        let (extent, part) = around(&symbols, text.as_bytes(), ("long", piece));
-        let content = text.get(extent.bytes).unwrap().to_owned();
-        let part = part.map(|it| (it.start_line, it.end_line, it.signature.is_some()));
-        (content, part)
+        let of = chunk.declaration.unwrap();
+        let (extent, part) = in_declaration(text.as_bytes(), piece, of);
+        let part = part.map(|it| (it.start_line, it.end_line, it.signature));
+        (&text[extent.bytes], part)
     }
 
     #[test]
     fn a_part_names_its_declaration_and_a_whole_one_does_not() {
-        let text = "/// Doc.\nfn long() {\n    one();\n    two();\n}\nfn other() {}\n";
-        let whole = shown(text, (1, 5));
-        assert_eq!(whole.1, None);
-        assert_eq!(shown(text, (1, 3)).1, Some((2, 5, false)));
-        let later = shown(text, (4, 5));
-        assert_eq!(later, ("    two();\n}\n".to_owned(), Some((2, 5, true))));
-        assert_eq!(shown(text, (6, 6)).1, None);
+        let body = "    one();\n".repeat(500);
+        let text = format!(
+            "/// Doc.\nfn short() {{}}\n\n/// Doc.\nfn long(\n    it: u8,\n) {{\n{body}}}\n"
+        );
+        let chunks = cut_up("a.rs", &text);
+        assert!(chunks.len() > 2, "{chunks:?}");
+        for chunk in &chunks {
+            match chunk.symbol.as_deref() {
+                Some("long") => {
+                    let is_first = chunk.doc.is_some();
+                    let signature = (!is_first).then(|| "fn long( it: u8, )".to_owned());
+                    assert_eq!(shown(&text, chunk).1, Some((5, 508, signature)));
+                }
+                _ => assert_eq!(chunk.declaration, None, "{chunk:?}"),
+            }
+        }
     }
 
     #[test]
     fn a_comment_alone_is_joined_to_what_it_documents() {
-        let text = "/// Doc.\n/// More.\n#[inline]\nfn long() {\n    one();\n}\n";
-        assert_eq!(shown(text, (1, 2)), (text.to_owned(), None));
+        let comment = "/// A sentence about it.\n".repeat(400);
         let body = "    one();\n".repeat(50);
-        let text = format!("/// Doc.\nfn long() {{\n{body}}}\n");
-        let (content, part) = shown(&text, (1, 1));
-        assert_eq!(content.lines().count(), 22);
-        assert_eq!(part, Some((2, 53, false)));
+        let text = format!("{comment}fn long() {{\n{body}}}\n");
+        let chunks = cut_up("a.rs", &text);
+        let above = chunks.iter().rfind(|chunk| *chunk.lines.end() < 401);
+        let (content, part) = shown(&text, above.expect("comment alone"));
+        assert!(content.contains("fn long() {\n    one();"), "{content}");
+        assert_eq!(part, Some((401, 452, None)));
+    }
+
+    #[test]
+    fn the_lines_of_a_declaration_end_where_its_code_does() {
+        let value = "    step(x); \\\n".repeat(300);
+        let text = format!("#define WALK(x) do {{ \\\n{value}}} while (0)\nint next;\n");
+        for chunk in cut_up("a.c", &text) {
+            if chunk.symbol.as_deref() == Some("WALK") {
+                let (first, last, _) = shown(&text, &chunk).1.expect("a part");
+                assert_eq!((first, last), (1, 302));
+            }
+        }
     }
 }

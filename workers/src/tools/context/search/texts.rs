@@ -1,11 +1,10 @@
 //! Reads the texts of results from the commit that was indexed, one project at a time.
 
 use archway_history::HistoryError;
+use archway_index::chunk::DeclarationPlace;
 use archway_proto::failure::Failure;
 use archway_repo::{Cancel, Kind, Repo, RepoError, RepoPath, Stopped};
 use archway_store::Source;
-use archway_symbols::SymbolCache;
-use tokio::time::{Duration, Instant};
 
 use super::declaration::{Declaration, Extent, in_declaration};
 use super::last_commit::{LastCommit, last_commits};
@@ -15,8 +14,6 @@ use crate::tools::{Snapshot, ToolContext};
 
 /// Maximum size in bytes of a file whose text is read. Larger files are not indexed.
 const MAX_FILE_BYTES: u64 = 1 << 20;
-/// How long the files of a project's results are parsed.
-const PARSE_TIMEOUT: Duration = Duration::from_millis(10);
 /// Maximum number of commits that are counted as missing in an index.
 const MAX_BEHIND: usize = 1000;
 
@@ -44,7 +41,7 @@ pub(super) struct Text {
 pub(super) struct Piece {
     path: RepoPath,
     blob: gix::ObjectId,
-    symbol: Option<String>,
+    declaration: Option<DeclarationPlace>,
     extent: Extent,
 }
 
@@ -55,13 +52,13 @@ pub(super) async fn read_project(
     pieces: Vec<Piece>,
     indexed: Option<String>,
 ) -> Result<Snapshot<ProjectTexts>, Failure> {
-    let (symbols, histories) = (cx.symbols().clone(), cx.histories());
+    let histories = cx.histories();
     let read = move |repo: &Repo, cancel: &Cancel| {
         // Without readable content there would be no results, which would be a wrong answer.
         if let (Some(why), Some(_)) = (repo.git_refused(), &indexed) {
             return Err(HistoryError::UnusableRepository { why }.into());
         }
-        let mut read = texts((repo, &symbols), &pieces, indexed.as_deref(), cancel)?;
+        let mut read = texts(repo, &pieces, indexed.as_deref(), cancel)?;
         let files = pieces.iter().map(|piece| (&piece.path, piece.blob));
         let files: Vec<_> = files.collect();
         let commits = last_commits(repo, &histories, &files, cancel);
@@ -95,7 +92,7 @@ pub(super) fn piece(found: &Ranked) -> Option<Piece> {
             .clone()
             .filter(|_| found.source == Source::File)?,
         blob: gix::ObjectId::from(found.candidate.blob),
-        symbol: location.symbol.clone(),
+        declaration: location.declaration,
         extent: Extent {
             bytes: from as usize..to as usize,
             lines: location.lines,
@@ -104,13 +101,12 @@ pub(super) fn piece(found: &Ranked) -> Option<Piece> {
 }
 
 fn texts(
-    (repo, symbols): (&Repo, &SymbolCache),
+    repo: &Repo,
     pieces: &[Piece],
     indexed: Option<&str>,
     cancel: &Cancel,
 ) -> Result<ProjectTexts, RepoError> {
     let rules = repo.rules();
-    let parsing = cancel.until(Instant::now() + PARSE_TIMEOUT);
     let mut texts = Vec::with_capacity(pieces.len());
     for piece in pieces {
         cancel.check()?;
@@ -118,9 +114,11 @@ fn texts(
         let is_open = rules.check(&piece.path, Kind::File).is_ok();
         let content = repo.blob(piece.blob, MAX_FILE_BYTES).filter(|_| is_open);
         let text = content.and_then(|content| {
-            let named = (piece.symbol.as_deref(), piece.extent.clone());
-            let file = (&piece.path, &*content);
-            let (extent, part_of) = in_declaration((symbols, repo.key()), file, named, &parsing);
+            let extent = piece.extent.clone();
+            let (extent, part_of) = match piece.declaration {
+                Some(of) => in_declaration(&content, extent, of),
+                None => (extent, None),
+            };
             let text = content.get(extent.bytes)?;
             let text = String::from_utf8_lossy(text).into_owned();
             Some((text, extent.lines.1, part_of))

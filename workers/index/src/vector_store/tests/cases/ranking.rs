@@ -1,8 +1,8 @@
 //! Results are ranked best first, by vector and by words.
 
 use super::{
-    Candidates, ChunkLocation, IndexedChunk, Kind, Terms, VectorStore, bm25, chunk_at, identities,
-    near, project_key, query, scores, search, text, upsert,
+    Candidates, ChunkLocation, DeclarationPlace, IndexedChunk, Kind, Terms, VectorStore, bm25,
+    chunk_at, identities, near, project_key, query, scores, search, text, upsert,
 };
 
 pub(crate) async fn an_empty_store_has_no_matches_and_no_chunks(store: &dyn VectorStore) {
@@ -133,6 +133,11 @@ pub(crate) async fn locations_are_returned_as_stored(store: &dyn VectorStore) {
             parent: Some("Zahl<T>".to_owned()),
             bytes: (0, u32::MAX),
             lines: (1, u32::MAX),
+            declaration: Some(DeclarationPlace {
+                bytes: (3, u32::MAX),
+                lines: (2, u32::MAX),
+                body: 9,
+            }),
         },
         ChunkLocation {
             kind: Kind::Entry,
@@ -140,6 +145,7 @@ pub(crate) async fn locations_are_returned_as_stored(store: &dyn VectorStore) {
             parent: None,
             bytes: (7, 7),
             lines: (3, 3),
+            declaration: None,
         },
     ];
     let stored = locations.clone().map(|location| IndexedChunk {
