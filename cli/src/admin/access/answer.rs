@@ -35,7 +35,7 @@ impl AccessChange {
             Who::Key(label) => Some(label),
             Who::Everyone | Who::Group(_) | Who::Subject { .. } => None,
         });
-        let unknown = labels.filter(|label| !keys.iter().any(|key| key.label == **label));
+        let unknown = labels.filter(|label| !keys.iter().any(|key| key.terms.label == **label));
         self.unknown_labels = unknown.cloned().collect();
         self
     }

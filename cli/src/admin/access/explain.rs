@@ -64,7 +64,8 @@ pub(super) async fn explain(
     Ok(Explained {
         tenant: tenant.to_owned(),
         principal: who.name(),
-        key_exists: (who.key.as_ref()).map(|label| keys.iter().any(|key| key.label == *label)),
+        key_exists: (who.key.as_ref())
+            .map(|label| keys.iter().any(|key| key.terms.label == *label)),
         has_rules,
         is_hosted,
         rules: caller.about.iter().map(|rule| rule.rule().id).collect(),
