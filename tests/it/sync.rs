@@ -7,6 +7,7 @@ mod https_mirror;
 mod leases;
 pub(crate) mod mirrored;
 mod other_hosts;
+mod pages;
 mod permissions;
 pub(crate) mod places;
 mod proxied;

@@ -54,6 +54,8 @@ struct HostState {
     seen_processes: Mutex<String>,
     /// What its API lists for an organisation, as GitHub does; `None` if it has no API.
     listing: Mutex<Option<Vec<Value>>>,
+    /// What it lists after so many more pages.
+    later: Mutex<Option<(usize, Vec<Value>)>>,
     /// Who may read each repository, by number and login.
     readers: Mutex<BTreeMap<String, Vec<(i64, String)>>>,
     /// With which status its API refuses to list, and for how many seconds.

@@ -37,6 +37,8 @@ pub struct FoundRepositories {
     pub excluded: BTreeMap<String, Exclusion>,
     /// How many entries of the host have no id, and were left out.
     pub unreadable: usize,
+    /// How many pages were read.
+    pub pages: usize,
     /// To be given to the next listing; `None` for a list of URLs.
     pub mark: Option<ListingMark>,
 }
@@ -105,6 +107,7 @@ impl<'a> Gathering<'a> {
     pub(super) fn add(&mut self, body: &[u8]) -> Result<bool, ListingError> {
         let entries: Vec<&RawValue> = serde_json::from_slice(body)
             .map_err(|error| ListingError::invalid(&format!("a page is no list: {error}")))?;
+        self.found.pages += 1;
         let (mut read, mut has_news) = (0, false);
         for json in &entries {
             match self.address.kind.entry(json.get()) {
@@ -207,6 +210,30 @@ pub(super) fn check_max(connection: &Connection, served: usize) -> Result<(), Li
 }
 
 impl FoundRepositories {
+    /// With what an earlier listing found besides.
+    #[must_use]
+    pub(crate) fn joined(mut self, earlier: FoundRepositories) -> FoundRepositories {
+        let seen: HashSet<String> = self.ids().map(str::to_owned).collect();
+        let FoundRepositories {
+            repositories,
+            excluded,
+            ..
+        } = earlier;
+        let repositories = repositories.into_iter();
+        self.repositories
+            .extend(repositories.filter(|it| !seen.contains(&it.host_id)));
+        self.repositories.sort_by(|a, b| a.path.cmp(&b.path));
+        self.excluded
+            .extend(excluded.into_iter().filter(|(id, _)| !seen.contains(id)));
+        self
+    }
+
+    /// The ids of all entries that were read.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
+        let served = self.repositories.iter().map(|it| it.host_id.as_str());
+        served.chain(self.excluded.keys().map(String::as_str))
+    }
+
     /// How many repositories are listed, but cannot be served: because of their name, or because their
     /// clone URL is refused or on another host.
     pub fn unusable(&self) -> usize {

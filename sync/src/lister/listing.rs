@@ -2,6 +2,8 @@
 
 mod rows;
 
+use std::collections::HashSet;
+
 use archway_proto::chain::Chain;
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
@@ -15,9 +17,10 @@ use super::Lister;
 use crate::host_work::HostWorkError;
 use crate::hosts::changes::{RemovalGuard, Verdict, compare};
 use crate::hosts::{
-    ConnectionSettings, CredentialSetting, HostClient, HostKind, Listing, ListingError, ListingMark,
+    ConnectionSettings, CredentialSetting, FoundRepositories, HostClient, HostKind, Listing,
+    ListingError, ListingMark,
 };
-use crate::store::{LeasedListing, ListingOutcome};
+use crate::store::{KnownSources, LeasedListing, ListingOutcome};
 
 /// Between two listings of a host that says what was pushed last.
 const SORTED_INTERVAL: Duration = Duration::from_secs(30);
@@ -76,7 +79,9 @@ async fn list(lister: &Lister, leased: &LeasedListing) -> Result<(), HostWorkErr
     let settings_digest = selection_digest(&leased.settings);
     let is_edited = leased.settings_digest.as_ref() != Some(&settings_digest);
     let mark = last_mark(leased).filter(|_| !is_edited);
-    let listing = found(lister, (leased, &settings), &client, mark.as_ref()).await?;
+    let of = (leased, &settings);
+    let listing = found(lister, of, &client, mark.as_ref()).await?;
+    let (listing, known) = confirmed(lister, of, &client, listing).await?;
     let mut guard: RemovalGuard = from_json(leased.guard.as_ref()).unwrap_or_default();
     // An edit of what is to be served says what its operator wants. The first listing is none.
     let accepts = leased.accepts_losses || (leased.settings_digest.is_some() && is_edited);
@@ -85,7 +90,7 @@ async fn list(lister: &Lister, leased: &LeasedListing) -> Result<(), HostWorkErr
         Listing::Changed(_) | Listing::Whole(_) => {
             let below = client.connection().below();
             let listed = (leased, &settings, below);
-            apply(lister, listed, &listing, &mut guard, accepts).await?
+            apply(lister, listed, (&listing, &known), &mut guard, accepts).await?
         }
     };
     let (found, is_whole) = match &listing {
@@ -154,6 +159,37 @@ async fn found(
     }
 }
 
+/// A listing that lacks only what a second one lacks, too, and what was known before. While pages are read, what is
+/// pushed to moves to one that was read before, and what is deleted moves others.
+async fn confirmed(
+    lister: &Lister,
+    of: (&LeasedListing, &ConnectionSettings),
+    client: &HostClient,
+    listing: Listing,
+) -> Result<(Listing, KnownSources), HostWorkError> {
+    if matches!(listing, Listing::Unchanged) {
+        return Ok((listing, KnownSources::default()));
+    }
+    let known = lister.store.known_sources(of.0, &lister.allowed).await?;
+    let listing = match listing {
+        Listing::Whole(first) if first.pages > 1 && lacks_any(&first, &known) => {
+            match found(lister, of, client, None).await? {
+                Listing::Whole(second) => Listing::Whole(second.joined(first)),
+                Listing::Changed(_) | Listing::Unchanged => Listing::Whole(first),
+            }
+        }
+        listing => listing,
+    };
+    Ok((listing, known))
+}
+
+/// Whether a repository in use was not listed.
+fn lacks_any(found: &FoundRepositories, known: &KnownSources) -> bool {
+    let ids: HashSet<&str> = found.ids().collect();
+    let mut known = known.repositories.iter();
+    known.any(|(id, it)| it.in_use && !ids.contains(id.as_str()))
+}
+
 /// The mark of the last listing, unless everything is to be listed.
 fn last_mark(leased: &LeasedListing) -> Option<ListingMark> {
     let whole = leased.since_whole?;
@@ -179,13 +215,12 @@ fn pace(kind: Option<HostKind>) -> (Duration, Duration, Duration) {
 
 /// Makes the changes of a listing, unless they are held back. Returns why they are.
 async fn apply(
-    Lister { store, allowed, .. }: &Lister,
+    Lister { store, .. }: &Lister,
     (leased, settings, below): (&LeasedListing, &ConnectionSettings, &str),
-    listing: &Listing,
+    (listing, known): (&Listing, &KnownSources),
     guard: &mut RemovalGuard,
     accepts: bool,
 ) -> Result<Option<String>, HostWorkError> {
-    let known = store.known_sources(leased, allowed).await?;
     let changes = compare(&known.repositories, listing);
     let in_use = known.repositories.values().filter(|it| it.in_use).count();
     let verdict = guard.judge(in_use, &changes, Timestamp::now(), accepts);
@@ -201,11 +236,11 @@ async fn apply(
              {believed_at:.0}; `archway sync run TENANT --accept-removals` believes it at once"
         )));
     }
-    let found = rows::found(&changes, &known, settings, below);
+    let found = rows::found(&changes, known, settings, below);
     for rows in found.chunks(ROWS_AT_ONCE) {
         store.record_found(leased, rows).await?;
     }
-    let lost = rows::lost(&changes, &known);
+    let lost = rows::lost(&changes, known);
     if !lost.is_empty() {
         store.record_lost(leased, lost.into()).await?;
     }

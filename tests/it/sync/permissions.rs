@@ -10,12 +10,39 @@ use tokio::time::Instant;
 
 use super::{Mirrored, connections::add};
 
-/// `acme` has `site`, which ada may read at the host, and `docs`, which everybody may.
-async fn hosted(issuer: &Issuer) -> Mirrored {
+/// `acme` has `site` at a host of this kind. Of its readers the last is on another page than the first.
+async fn elsewhere(issuer: &Issuer, kind: &str, owner: &str) -> Mirrored {
+    let mirrored = of_issuer(issuer).await;
+    let site = add(&mirrored, 1, "acme/site");
+    let site = match kind {
+        "gitlab" => mirrored.host.gitlab_entry(1, "acme/site"),
+        _ => site,
+    };
+    mirrored.host.list(vec![site]);
+    let many = (100..250).map(|id| (id, "somebody"));
+    let readers: Vec<(i64, &str)> = [(7, "Ada")]
+        .into_iter()
+        .chain(many)
+        .chain([(8, "Bob")])
+        .collect();
+    mirrored.host.let_read("acme/site", &readers);
+    let source = json!({ owner: "acme", "url": mirrored.host.base() });
+    let settings = json!({ "github": null, kind: source, "permissions": "host" });
+    mirrored.connect(settings).await;
+    mirrored
+}
+
+async fn of_issuer(issuer: &Issuer) -> Mirrored {
     let accounts = "tenant: acme, host_accounts: {org: {login: preferred_username}}";
     let harness = Harness::new().issuer(issuer.entry(accounts));
     let mirrored = Mirrored::of(harness, &[]).await;
     mirrored.stack.until_listening().await;
+    mirrored
+}
+
+/// `acme` has `site`, which ada may read at the host, and `docs`, which everybody may.
+async fn hosted(issuer: &Issuer) -> Mirrored {
+    let mirrored = of_issuer(issuer).await;
     let (site, mut docs) = (
         add(&mirrored, 1, "acme/site"),
         add(&mirrored, 2, "acme/docs"),
@@ -159,4 +186,32 @@ async fn a_connection_without_it_shows_everything_to_everybody_again() {
     mirrored.until_served(&eve, &["docs", "site"]).await;
     mirrored.connect(json!({ "permissions": "host" })).await;
     mirrored.until_served(&eve, &["docs"]).await;
+}
+
+#[tokio::test]
+async fn members_at_gitlab_and_teams_at_gitea_read_what_is_private() {
+    for (kind, owner) in [("gitlab", "group"), ("gitea", "org")] {
+        let issuer = Issuer::start().await;
+        let mirrored = elsewhere(&issuer, kind, owner).await;
+        for login in ["ada", "bob"] {
+            let reader = at_host(&mirrored, &issuer, login);
+            mirrored.until_served(&reader, &["site"]).await;
+        }
+        // Whom the host lets see issues alone, and who is nobody there.
+        for login in ["guest", "eve"] {
+            let other = at_host(&mirrored, &issuer, login);
+            mirrored.until_served(&other, &[]).await;
+        }
+        // Who leaves is out once the host is asked again.
+        mirrored
+            .host
+            .let_read("acme/site", &[(8, "Bob"), (10, "Eve")]);
+        mirrored
+            .execute("select request_readers(connection_id, null, null) from host_permissions")
+            .await;
+        for (login, slugs) in [("eve", &["site"][..]), ("ada", &[])] {
+            let client = at_host(&mirrored, &issuer, login);
+            mirrored.until_served(&client, slugs).await;
+        }
+    }
 }

@@ -14,7 +14,10 @@ use hyper::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{GitHost, HostState, other_hosts::LISTINGS};
+use super::{
+    GitHost, HostState,
+    other_hosts::{self, LISTINGS},
+};
 use crate::http;
 
 /// Repositories on a page.
@@ -25,6 +28,11 @@ impl GitHost {
     /// lists again.
     pub fn limit(&self, limit: Option<(StatusCode, u32)>) {
         *self.state.limit.lock() = limit;
+    }
+
+    /// What its API lists after so many more pages.
+    pub fn list_after(&self, pages: usize, entries: Vec<Value>) {
+        *self.state.later.lock() = Some((pages, entries));
     }
 
     /// From now on the accounts with these numbers and logins may read a repository, such as `acme/site`.
@@ -51,10 +59,11 @@ pub(super) fn answer(
         return exchanged;
     }
     let path = request.uri().path();
-    let entries = readers(state, path).or_else(|| {
+    let readers = readers(state, path).or_else(|| other_hosts::readers(state, path));
+    let entries = readers.or_else(|| {
         let of_github = path.starts_with("/api/v3/orgs/") && path.ends_with("/repos");
         let is_listing = of_github || LISTINGS.contains(&path);
-        state.listing.lock().clone().filter(|_| is_listing)
+        is_listing.then(|| listing(state)).flatten()
     })?;
     if let Some((status, seconds)) = *state.limit.lock() {
         let answer = Response::builder().status(status);
@@ -67,6 +76,18 @@ pub(super) fn answer(
         return Some(answer.body(Full::from(body)).unwrap());
     }
     Some(page(request, &entries))
+}
+
+/// What is listed now.
+fn listing(state: &HostState) -> Option<Vec<Value>> {
+    let (mut listing, mut later) = (state.listing.lock(), state.later.lock());
+    if let Some((0, entries)) = later.take_if(|(pages, _)| *pages == 0) {
+        *listing = Some(entries);
+    }
+    if let Some((pages, _)) = &mut *later {
+        *pages -= 1;
+    }
+    listing.clone()
 }
 
 /// Who may read the repository of a path of the API.

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{GitHost, api::signature};
+use super::{GitHost, HostState, api::signature};
 use crate::http::Request;
 
 /// Where each host lists the repositories of its organisation or group `acme`.
@@ -22,9 +22,42 @@ impl GitHost {
             "description": format!("about {path}"),
             "topics": ["web"],
             "archived": false,
-            "visibility": "internal",
+            "visibility": "private",
             "last_activity_at": "2026-01-01T00:00:00.123+02:00",
         })
+    }
+}
+
+/// Who may read a repository, of a path of GitLab's or Gitea's API. Beside those whom a test named there is `guest`,
+/// who sees no code.
+pub(super) fn readers(state: &HostState, path: &str) -> Option<Vec<Value>> {
+    let readers = state.readers.lock();
+    if let Some(path) = path.strip_prefix("/api/v4/projects/") {
+        let id = path.strip_suffix("/members/all")?;
+        let listing = state.listing.lock().clone()?;
+        let is_asked = |entry: &&Value| entry["id"].to_string() == id;
+        let project = listing.iter().find(is_asked)?["path_with_namespace"].clone();
+        let member = |id: i64, name: &str, level: u8| json!({ "id": id, "username": name, "state": "active", "access_level": level });
+        let named = readers.get(project.as_str()?)?.iter();
+        let named = named.map(|(id, name)| member(*id, name, 30));
+        return Some(named.chain([member(9, "guest", 10)]).collect());
+    }
+    let user = |id: i64, name: &str| json!({ "id": id, "login": name });
+    let team = |id: u8, unit: &str| json!({ "id": id, "units_map": { unit: "read" } });
+    let members = |first: usize, last: usize| {
+        let of_first = readers.values().next()?.iter();
+        let members = of_first.skip(first).take(last - first);
+        Some(members.map(|(id, name)| user(*id, name)).collect())
+    };
+    match path.strip_prefix("/api/v1/")? {
+        // The first of them is a collaborator, the others are in a team.
+        path if path.ends_with("/collaborators") => members(0, 1),
+        path if path.ends_with("/teams") => {
+            Some(vec![team(1, "repo.code"), team(2, "repo.issues")])
+        }
+        "teams/1/members" => members(1, usize::MAX),
+        "teams/2/members" => Some(vec![user(9, "guest")]),
+        _ => None,
     }
 }
 
