@@ -64,7 +64,7 @@ const ATTACKS: [Attack; 31] = [
     ]),
     attack("session id of another tenant", "session hijacking: MCP servers that took an id for a credential (CWE-384)", &[
         ("tests/it/sessions.rs", "a_forged_or_foreign_handle_is_not_found"),
-        ("tests/it/isolation/interleaved.rs", "no_planted_word_reaches_the_other_tenant_a_log_or_a_metric"),
+        ("tests/it/isolation/interleaved.rs", "no_planted_word_reaches_another_caller_a_log_or_a_metric"),
     ]),
     attack("re-initialise, relabel or rotate to reset limits", "limits per session instead of per caller (CWE-799)", &[
         ("tests/it/limits.rs", "new_sessions_and_labels_and_keys_rotated_buy_nothing"),
@@ -184,10 +184,10 @@ const ATTACKS: [Attack; 31] = [
     ]),
     attack("revoked, unreachable or closed content", "dangling commits that a host still serves", &[
         ("tests/it/history/hidden.rs", "a_blocked_name_and_its_content_are_in_no_answer"),
-        ("tests/it/isolation/interleaved.rs", "no_planted_word_reaches_the_other_tenant_a_log_or_a_metric"),
+        ("tests/it/isolation/interleaved.rs", "no_planted_word_reaches_another_caller_a_log_or_a_metric"),
     ]),
     attack("anything, at random, of two tenants at once", "unforeseen leaks; secrets in logs and metrics (CWE-532)", &[
-        ("tests/it/isolation/interleaved.rs", "no_planted_word_reaches_the_other_tenant_a_log_or_a_metric"),
+        ("tests/it/isolation/interleaved.rs", "no_planted_word_reaches_another_caller_a_log_or_a_metric"),
     ]),
 ];
 

@@ -1,5 +1,5 @@
-//! Random interleaved calls of two tenants: no word planted at one reaches the other, the log, `/metrics`
-//! or `/status`.
+//! Random interleaved calls of two tenants, and of keys from which access rules hide a project: no word planted where a
+//! caller may not look reaches it, the log, `/metrics` or `/status`.
 //!
 //! The calls run in a process of their own, so that its log, at debug level and in the operators' format,
 //! contains nothing else. `ARCHWAY_TEST_CALLS` sets the number of calls, and `ARCHWAY_TEST_SEED` repeats
@@ -21,8 +21,9 @@ use e2e::{
 use futures::future::join_all;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
+use super::access::until_sees;
 use crate::number_from;
-use planted::{Kind, Planted};
+use planted::{Kind, NARROW, Planted};
 use requests::Requester;
 use tokio::{
     process::Command,
@@ -31,7 +32,7 @@ use tokio::{
 use witness::Witness;
 
 const NAME: &str =
-    "isolation::interleaved::no_planted_word_reaches_the_other_tenant_a_log_or_a_metric";
+    "isolation::interleaved::no_planted_word_reaches_another_caller_a_log_or_a_metric";
 /// Set in the process that makes the calls.
 const INSIDE: &str = "ARCHWAY_TEST_INTERLEAVED";
 const CALLS: u32 = 400;
@@ -42,7 +43,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 const START: Duration = Duration::from_secs(120);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_planted_word_reaches_the_other_tenant_a_log_or_a_metric() {
+async fn no_planted_word_reaches_another_caller_a_log_or_a_metric() {
     if env::var_os(INSIDE).is_some() {
         return inside().await;
     }
@@ -123,8 +124,12 @@ async fn inside() {
     for (own, other) in [(0, 1), (1, 0)] {
         let (own, other) = (&planted[own], &planted[other]);
         tour::tour(&stack, own, other).await;
-        let asker = Requester::new(&stack, own, other).await;
+        let asker = Requester::new(&stack, "", (own, other)).await;
         parties.push((asker, Witness::new(own, other)));
+        narrow(&stack, own).await;
+        let asker = Requester::new(&stack, NARROW, (own, other)).await;
+        let (seen, hidden) = own.narrowed(other);
+        parties.push((asker, Witness::new(&seen, &hidden)));
     }
     let began = Instant::now();
     let mut answered = BTreeMap::new();
@@ -149,7 +154,18 @@ async fn inside() {
     }
 }
 
-/// Some concurrent calls, of either tenant.
+/// Hides the second project of a tenant from the key `narrow`.
+async fn narrow(stack: &Stack, of: &Planted) {
+    stack.allow(of.tenant, "everyone", &["*"]).await;
+    let denied = format!("key:{NARROW}");
+    stack.deny(of.tenant, &denied, &[of.at("slug")]).await;
+    for gateway in 0..stack.gateways().len() {
+        let client = stack.at(gateway, of.tenant, NARROW);
+        until_sees(stack, &client, &["site"]).await;
+    }
+}
+
+/// Some concurrent calls, of any party.
 async fn round(
     parties: &mut [(Requester, Witness)],
     random: &mut StdRng,

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use archway_gateway::terms::Level;
-use e2e::{Harness, Repo, Stack, Tenant, git};
+use e2e::{Harness, Key, Repo, Stack, Tenant, git};
 use rand::{Rng, rngs::StdRng};
 use serde_json::json;
 use sqlx::PgPool;
@@ -55,6 +55,11 @@ const PLACES: [(&str, Kind); 28] = [
     ("taken back", Kind::Shut),
 ];
 
+/// The places of a tenant's second project.
+pub(super) const SECOND: [&str; 3] = ["second content", "display name", "slug"];
+/// The label of a key that no access rule gives the second project.
+pub(super) const NARROW: &str = "narrow";
+
 /// A word and its place.
 #[derive(Clone, Debug)]
 pub(in crate::isolation) struct Word {
@@ -91,6 +96,19 @@ impl Planted {
         &found.unwrap_or_else(|| panic!("nothing at {place}")).text
     }
 
+    /// What the holder of the key `narrow` may see, and what nobody shows it: the other tenant's, and the second project,
+    /// whose slug it knows.
+    pub(in crate::isolation) fn narrowed(&self, other: &Planted) -> (Planted, Planted) {
+        let (mut own, mut hidden) = (self.clone(), other.clone());
+        own.words.retain(|word| !SECOND.contains(&word.place));
+        let second = self
+            .words
+            .iter()
+            .filter(|word| SECOND.contains(&word.place));
+        hidden.words.extend(second.cloned());
+        (own, hidden)
+    }
+
     /// The names that the other tenant knows.
     pub(in crate::isolation) fn told(&self) -> impl Iterator<Item = &str> {
         let told = |word: &&Word| matches!(word.kind, Kind::Bait | Kind::Name);
@@ -106,6 +124,7 @@ impl Planted {
         Tenant::new(self.tenant)
             .project("site", self.repo(other))
             .project(self.at("slug"), second.commit())
+            .key(Key::new(NARROW))
             .limit(Level::Key, "prompts/get", 0)
             .limit(Level::Tenant, "prompts/get", 0)
     }

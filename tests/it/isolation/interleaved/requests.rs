@@ -10,7 +10,7 @@ use rand::{Rng, rngs::StdRng, seq::IndexedRandom as _};
 use serde_json::{Value, json};
 
 use super::{
-    planted::{Kind, Planted},
+    planted::{Kind, Planted, SECOND, Word},
     values::Pool,
 };
 
@@ -27,11 +27,15 @@ pub(super) struct Requester {
 }
 
 impl Requester {
-    /// A client of a tenant that knows the other's names.
-    pub(super) async fn new(stack: &Stack, own: &Planted, other: &Planted) -> Requester {
+    /// A client of a tenant, with its key of this label, that knows the other's names.
+    pub(super) async fn new(
+        stack: &Stack,
+        label: &str,
+        (own, other): (&Planted, &Planted),
+    ) -> Requester {
         let gateways = 0..stack.gateways().len();
         let clients: Vec<Client> = gateways
-            .map(|gateway| stack.at(gateway, own.tenant, ""))
+            .map(|gateway| stack.at(gateway, own.tenant, label))
             .collect();
         let listed = clients[0].rpc("tools/list", json!({})).await.json();
         Requester {
@@ -182,8 +186,10 @@ fn plain(text: &str) -> String {
 
 fn pool(own: &Planted, other: &Planted) -> Pool {
     let of = |text: fn(&Planted) -> Vec<String>| [own, other].into_iter().flat_map(text).collect();
-    // Closed words are not sent, since a refusal may repeat them.
-    let sayable = own.words.iter().filter(|word| word.kind != Kind::Shut);
+    // Closed words are not sent, since a refusal may repeat them. Those of the second project are not, since they could be
+    // written into the first.
+    let is_sayable = |word: &&Word| word.kind != Kind::Shut && !SECOND.contains(&word.place);
+    let sayable = own.words.iter().filter(is_sayable);
     let mut names: Vec<String> = sayable.map(|word| word.text.clone()).collect();
     names.extend(other.told().map(str::to_owned));
     names.extend(["gate", "open", "pub fn", "."].map(str::to_owned));
