@@ -77,7 +77,7 @@ enum Command {
     Memory(MemoryArgs),
     /// Export, verify and prune the records of who called what.
     Audit(Box<AuditArgs>),
-    /// Show who used what: calls by tool, key, project, agent, day or tenant.
+    /// Show who used what: calls by tool, key, project, agent, day, month or tenant.
     Usage(UsageArgs),
     /// Show the state of the installation and of its gateways.
     Status(StatusArgs),

@@ -16,9 +16,11 @@ use archway_gateway::{
 use sqlx::{PgPool, Postgres, Transaction};
 use uuid::Uuid;
 
+use crate::host_name::host_name;
 use error::query;
 
 pub use access::{AccessError, AccessTerms};
+pub use administration::{AdministrationQuery, AdministrationRecord, VerifiedAdministration};
 pub use audit::{AuditChain, ExportPosition};
 pub use census::{Census, ReportedProcess, ReportedWorker};
 pub use connections::ConnectionRow;
@@ -58,6 +60,8 @@ mod audit;
 mod usage;
 mod prune;
 mod verify;
+mod administration;
+mod os_user;
 mod census;
 mod error;
 mod names;
@@ -96,9 +100,13 @@ impl Tenants {
         let mut tx = self.owner.begin().await.map_err(failed)?;
         sqlx::query!(
             "select set_config('lock_timeout', $1, true) as lock_timeout, \
-                    set_config('statement_timeout', $2, true) as statement_timeout",
+                    set_config('statement_timeout', $2, true) as statement_timeout, \
+                    set_config('archway.os_user', $3, true) as os_user, \
+                    set_config('archway.host', $4, true) as host",
             LOCK_TIMEOUT,
-            STATEMENT_TIMEOUT
+            STATEMENT_TIMEOUT,
+            os_user::name(),
+            host_name("unknown")
         )
         .fetch_one(&mut *tx)
         .await

@@ -34,6 +34,8 @@ mod registration;
 mod report;
 mod status;
 
+/// Tenants that `/usage` lists at most.
+const MOST_TENANTS: i32 = 100;
 /// Connections at most: a few probes and scrapers, with room for some that hang.
 const MOST_CONNECTIONS: u32 = 64;
 /// Probes and scrapers open a new connection each time; one that hangs must not hold a connection.
@@ -123,7 +125,7 @@ async fn status(State(admin): State<Arc<Admin>>) -> Response {
 
 /// The calls of the last 24 hours by tenant, of all gateways; 503 while Postgres does not answer.
 async fn usage(State(admin): State<Arc<Admin>>) -> Response {
-    match admin.stores.usage_overview().await {
+    match admin.stores.usage_overview(MOST_TENANTS).await {
         Ok(usage) => json(&usage),
         Err(error) => {
             tracing::warn!(error = %Chain(&error), "usage could not be read");

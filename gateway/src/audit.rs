@@ -16,7 +16,7 @@ use tokio::sync::mpsc::{self, OwnedPermit};
 
 use crate::{
     caller::Principal,
-    metrics::{AuditMetrics, Outcome},
+    metrics::{AuditMetrics, CallSize, Outcome},
     recent::{CallTimings, RecentCall},
     secrets::RootSecret,
     store::Stores,
@@ -140,6 +140,21 @@ impl OpenRecord {
     /// The request as known so far, to add details to.
     pub(crate) fn request_mut(&mut self) -> &mut AuditRequest {
         &mut self.request
+    }
+
+    /// The slug of the caller's tenant.
+    pub(crate) fn tenant(&self) -> &str {
+        self.who.tenant()
+    }
+
+    /// The same call for metrics by tenant.
+    pub(crate) fn size(&self, outcome: Outcome, took: Duration, facts: &AnswerFacts) -> CallSize {
+        CallSize {
+            outcome,
+            took,
+            units: self.request.units,
+            bytes: facts.bytes,
+        }
     }
 
     /// The same call for the operator's list of recent calls.

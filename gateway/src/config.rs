@@ -37,6 +37,16 @@ pub struct GatewayConfig {
     /// Traces.
     #[command(flatten)]
     pub sampling: SamplingConfig,
+    /// Of how many tenants metrics are labelled with their slugs: those with the most calls in the last day, chosen
+    /// every hour. The rest is summed as `(other)`. 0 to 1,000; 0: metrics say nothing about tenants.
+    #[arg(
+        long,
+        env = "ARCHWAY_TENANT_METRICS",
+        value_name = "N",
+        default_value_t = 0,
+        value_parser = clap::value_parser!(u16).range(0..=1000)
+    )]
+    pub tenant_metrics: u16,
     /// The operator's page.
     #[command(flatten)]
     pub console: ConsoleConfig,

@@ -104,7 +104,7 @@ impl Gateway {
         secret: Arc<RootSecret>,
         minter: PassMinter,
     ) -> Result<Self, GatewayConfigError> {
-        let metrics = Arc::new(Metrics::new());
+        let metrics = Arc::new(Metrics::new().by_tenant(config.tenant_metrics));
         let upstream = Arc::new(Upstream::new(&config.upstream, minter, metrics.upstream())?);
         let breaker = Arc::new(Breaker::new(config.breaker, metrics.breaker.clone()));
         let catalog = Arc::new(Catalog::new());
@@ -247,6 +247,13 @@ impl Gateway {
                 changes.run(&drained),
                 // Calls that end during the drain are recorded.
                 async { records.lock().await.run(&drained).await },
+                async {
+                    if let Some(tenants) = parts.metrics.tenants() {
+                        drained
+                            .run_until_cancelled(tenants.run(&parts.stores))
+                            .await;
+                    }
+                },
                 async {
                     if let Some(address) = &self.admin_address {
                         address.run(parts, &drained).await;

@@ -59,6 +59,7 @@ pub(crate) struct Limits {
     gateway_count: GatewayCount,
     delay: RefusalDelay,
     months: Months,
+    month_interval: Duration,
     /// Origin of [`Limits::now`].
     epoch: Instant,
     metrics: Arc<Metrics>,
@@ -81,6 +82,7 @@ impl Limits {
             gateway_count: GatewayCount::new(config.gateway_service.clone(), metrics.clone()),
             delay: RefusalDelay::new(),
             months: Months::new(metrics.limits().quotas_nearly_spent().clone()),
+            month_interval: config.month_interval,
             epoch: Instant::now(),
             metrics,
         })
@@ -218,7 +220,7 @@ impl Limits {
                 shared.run(|| self.meanwhile()).await;
             }
         };
-        let months = self.months.run(stores);
+        let months = self.months.run(stores, self.month_interval);
         let all = async { tokio::join!(self.sweep(), self.gateway_count.run(), shared, months) };
         shutdown.run_until_cancelled(all).await;
     }

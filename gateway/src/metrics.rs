@@ -18,6 +18,7 @@ pub(crate) use breaker::{BreakerMetrics, CircuitKind, CircuitLabels};
 pub(crate) use limit_store::LimitStoreMetrics;
 pub(crate) use limits::LimitMetrics;
 pub(crate) use outcome_class::OutcomeClass;
+pub(crate) use tenants::{CallSize, TenantMetrics};
 pub(crate) use tools::{Outcome, ToolMetrics, ToolSums};
 pub(crate) use unread::UnreadMetrics;
 pub(crate) use upstream::UpstreamMetrics;
@@ -30,6 +31,7 @@ mod breaker;
 mod limit_store;
 mod limits;
 mod outcome_class;
+mod tenants;
 mod tools;
 mod unread;
 mod upstream;
@@ -60,6 +62,7 @@ pub(crate) struct Metrics {
     audit: AuditMetrics,
     requests: Family<StatusLabel, Counter>,
     tools: ToolMetrics,
+    tenants: Option<TenantMetrics>,
     failed_credentials: Family<ReasonLabel, Counter>,
     issuer_reads: Family<OutcomeLabel, Counter>,
     dropped_logs: Family<ReasonLabel, Counter>,
@@ -88,6 +91,7 @@ impl Metrics {
             audit: AuditMetrics::new(own),
             requests: registered(own, "http_requests", "HTTP requests by status"),
             tools: ToolMetrics::new(own),
+            tenants: None,
             failed_credentials: registered(
                 own,
                 "failed_credentials",
@@ -129,6 +133,17 @@ impl Metrics {
             recent_calls: RecentCalls::default(),
             registry,
         }
+    }
+
+    /// Counts calls by tenant as well, so many of them by name; 0: by none.
+    pub(crate) fn by_tenant(mut self, most: u16) -> Self {
+        self.tenants = (most > 0).then(|| TenantMetrics::new(&mut self.registry, most));
+        self
+    }
+
+    /// Metrics by tenant, if the operator asked for them.
+    pub(crate) fn tenants(&self) -> Option<&TenantMetrics> {
+        self.tenants.as_ref()
     }
 
     /// Metrics of the audit trail.

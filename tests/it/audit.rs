@@ -7,6 +7,7 @@ mod month;
 mod months;
 mod outage;
 mod tampering;
+mod tenant_metrics;
 mod usage;
 
 use archway::tenants::TenantsTx;

@@ -79,6 +79,7 @@ impl Harness {
                     call_deadline: 30,
                 },
                 sampling: SamplingConfig::NONE,
+                tenant_metrics: 0,
                 console: ConsoleConfig::default(),
             },
             replicas: 1,

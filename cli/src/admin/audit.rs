@@ -1,8 +1,10 @@
-//! `archway audit`: reads, verifies and prunes the record of who called what.
+//! `archway audit`: reads, verifies and prunes the records of who called what, and of what administration changed.
 //!
 //! Gateways write one record per call, chained by MACs under the root secret
-//! (`archway_gateway::audit`). Pruning removes whole months.
+//! (`archway_gateway::audit`). Triggers of the database record administration (`tenants::administration`). Pruning
+//! removes whole months of both.
 
+mod changes;
 mod known_ends;
 mod verify;
 
@@ -20,6 +22,7 @@ use super::connect::{Installation, SecretFile};
 use super::print::{Answer, moment, print};
 use super::{AdminError, confirmed};
 use crate::tenants::{ExportPosition, TenantsTx};
+use changes::ChangesArgs;
 pub use known_ends::KnownEndsError;
 use verify::VerifyArgs;
 
@@ -37,19 +40,29 @@ pub struct AuditArgs {
 
 #[derive(Debug, Subcommand)]
 enum AuditCommand {
-    /// Print a tenant's records, one JSON object per line, in the order in which calls ended.
+    /// Print records, one JSON object per line: of a tenant's calls in the order in which they ended, or of
+    /// administration.
     Export(ExportArgs),
+    /// Show what administration changed and who did, the latest change first.
+    Changes(ChangesArgs),
     // `VerifyArgs` documents it: its help has several paragraphs.
     Verify(VerifyArgs),
-    /// Remove the months before one, of all tenants. This cannot be undone: export them first.
+    /// Remove the months before one, of all tenants and of administration. This cannot be undone: export them first.
     Prune(PruneArgs),
 }
 
 #[derive(Debug, clap::Args)]
 struct ExportArgs {
     /// The tenant's slug.
-    #[arg(long, value_name = "TENANT")]
-    tenant: String,
+    #[arg(
+        long,
+        value_name = "TENANT",
+        required_unless_present = "administration"
+    )]
+    tenant: Option<String>,
+    /// Print what administration changed, for all tenants.
+    #[arg(long, conflicts_with_all = ["tenant", "since", "until"])]
+    administration: bool,
     /// From this moment on: `2026-11-22T05:00:00Z`, or a day, `2026-11-22` (in UTC).
     #[arg(long, value_name = "MOMENT", value_parser = read_moment)]
     since: Option<SystemTime>,
@@ -79,6 +92,7 @@ pub async fn run(args: AuditArgs) -> Result<(), AdminError> {
                 .read(async |tx, _| export(tx, which).await)
                 .await
         }
+        AuditCommand::Changes(which) => changes::run(installation, which).await,
         AuditCommand::Verify(which) => verify::run(installation, which).await,
         AuditCommand::Prune(which) => print(&prune(installation, which).await?, json),
     }
@@ -96,7 +110,10 @@ struct ExportedRecord<'a> {
 }
 
 async fn export(tx: &mut TenantsTx, which: &ExportArgs) -> Result<(), AdminError> {
-    let tenant = tx.find_tenant(&which.tenant).await?;
+    let Some(slug) = &which.tenant else {
+        return changes::export(tx).await;
+    };
+    let tenant = tx.find_tenant(slug).await?;
     let mut behind = ExportPosition::from(which.since.unwrap_or(SystemTime::UNIX_EPOCH));
     let until = which.until.unwrap_or_else(SystemTime::now);
     let mut out = BufWriter::new(io::stdout().lock());
@@ -107,7 +124,7 @@ async fn export(tx: &mut TenantsTx, which: &ExportArgs) -> Result<(), AdminError
         };
         behind = ExportPosition::behind(last);
         for row in &page {
-            write(&mut out, &which.tenant, row).map_err(unwritten)?;
+            write(&mut out, slug, row).map_err(unwritten)?;
         }
     }
 }
@@ -118,8 +135,7 @@ fn unwritten(error: io::Error) -> AdminError {
 
 fn write(out: &mut impl Write, tenant: &str, row: &Row) -> io::Result<()> {
     let record = RawValue::from_string(row.record.clone())?;
-    let at =
-        Timestamp::from_microsecond(row.at).map_or_else(|_| String::new(), |at| at.to_string());
+    let at = exact(row.at);
     let exported = ExportedRecord {
         tenant,
         chain: row.chain.to_string(),
@@ -130,6 +146,11 @@ fn write(out: &mut impl Write, tenant: &str, row: &Row) -> io::Result<()> {
     };
     serde_json::to_writer(&mut *out, &exported)?;
     out.write_all(b"\n")
+}
+
+/// Microseconds since 1970 as RFC 3339.
+fn exact(micros: i64) -> String {
+    Timestamp::from_microsecond(micros).map_or_else(|_| String::new(), |at| at.to_string())
 }
 
 #[derive(Serialize)]
@@ -161,7 +182,7 @@ async fn prune<'a>(
             "a month can be pruned a day after it ended (it is {now}): name an earlier one"
         )));
     }
-    let stakes = format!("the audit records of all tenants before {month}");
+    let stakes = format!("the audit records of all tenants and of administration before {month}");
     confirmed(which.confirm.as_deref(), month, &stakes)?;
     let secret = installation.secret(&which.secret)?;
     // Verification takes longest. Doing it before the change keeps calls and other commands from waiting.

@@ -27,9 +27,9 @@ pub struct UsageArgs {
     #[arg(long, value_enum, default_value_t = UsageKind::Tool)]
     by: UsageKind,
     /// From when on: days or hours ago (`7d`, `12h`), a moment, or a day (`2026-11-22`, in UTC). Hours are counted
-    /// as a whole, for 13 months.
-    #[arg(long, value_name = "AGE|MOMENT", default_value = "7d", value_parser = read_since)]
-    since: SystemTime,
+    /// as a whole, for 13 months [default: 7d; by month all].
+    #[arg(long, value_name = "AGE|MOMENT", value_parser = read_since)]
+    since: Option<SystemTime>,
     /// Print the rows as CSV, under a header.
     #[arg(long, conflicts_with = "json")]
     csv: bool,
@@ -50,6 +50,8 @@ enum UsageKind {
     Agent,
     /// A day in UTC.
     Day,
+    /// A calendar month in UTC.
+    Month,
     /// A tenant.
     Tenant,
 }
@@ -63,6 +65,7 @@ impl UsageKind {
             UsageKind::Project => "project",
             UsageKind::Agent => "agent",
             UsageKind::Day => "day",
+            UsageKind::Month => "month",
             UsageKind::Tenant => "tenant",
         }
     }
@@ -70,6 +73,7 @@ impl UsageKind {
 
 /// Runs the command.
 pub async fn run(args: UsageArgs) -> Result<(), AdminError> {
+    let since = args.since.unwrap_or_else(|| default_since(args.by));
     let slug = args.tenants.slug();
     let rows = args.installation.read(async |tx, _| {
         let tenant = match slug {
@@ -79,19 +83,28 @@ pub async fn run(args: UsageArgs) -> Result<(), AdminError> {
         let query = UsageQuery {
             tenant,
             by: args.by.name(),
-            since: args.since,
+            since,
         };
         Ok(tx.usage(&query).await?)
     });
-    let usage = Usage::new(args.by.name(), args.since, slug, rows.await?);
+    let usage = Usage::new(args.by.name(), since, slug, rows.await?);
     if args.csv {
         return output::print(&usage.csv(), false).map_err(AdminError::Output);
     }
     print(&usage, args.installation.json)
 }
 
+/// Seven days ago; by month all that is kept.
+fn default_since(by: UsageKind) -> SystemTime {
+    let days = if by == UsageKind::Month { 31 * 14 } else { 7 };
+    let ago = Duration::from_secs(days * 86_400);
+    SystemTime::now()
+        .checked_sub(ago)
+        .unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
 /// So many days or hours ago, or a moment.
-fn read_since(text: &str) -> Result<SystemTime, String> {
+pub(super) fn read_since(text: &str) -> Result<SystemTime, String> {
     let count = |unit: char| Some(u64::from(text.strip_suffix(unit)?.parse::<u32>().ok()?));
     match count('h').or_else(|| Some(count('d')? * 24)) {
         Some(hours) => Ok(SystemTime::now()

@@ -218,6 +218,7 @@ fn gateway_config(plan: &Plan<'_>, socket: &std::path::Path) -> GatewayConfig {
             call_deadline: 10,
         },
         sampling: plan.sampling.clone(),
+        tenant_metrics: 0,
         console: plan.console.clone(),
     }
 }

@@ -88,6 +88,7 @@ impl TenantsTx {
         .fetch_one(&mut *self.tx)
         .await
         .map_err(query(WHAT))?;
+        self.prune_administration(before, secret).await?;
         Ok(pruned.unsigned_abs())
     }
 

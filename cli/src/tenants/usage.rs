@@ -11,7 +11,7 @@ use super::{TenantError, TenantsTx, error::query, micros};
 pub struct UsageQuery<'a> {
     /// Of this tenant; `None` for all.
     pub tenant: Option<Uuid>,
-    /// What each row is: `tool`, `key`, `project`, `agent`, `day` or `tenant`.
+    /// What each row is: `tool`, `key`, `project`, `agent`, `day`, `month` or `tenant`.
     pub by: &'a str,
     /// From the full hour that contains this moment.
     pub since: SystemTime,
@@ -22,7 +22,7 @@ pub struct UsageQuery<'a> {
 pub struct UsageRow {
     /// The slug of the tenant that a key or project belongs to; `None` for what may belong to several.
     pub tenant: Option<String>,
-    /// The tool, key, project, agent, day or tenant; empty where calls have none.
+    /// The tool, key, project, agent, day, month or tenant; empty where calls have none.
     pub of: String,
     /// The label of a key.
     pub label: Option<String>,
@@ -43,7 +43,7 @@ pub struct UsageRow {
 }
 
 impl TenantsTx {
-    /// The sums of calls: days in their order, other rows with the most calls first.
+    /// The sums of calls: days and months in their order, other rows with the most calls first.
     ///
     /// # Errors
     /// If the database does not answer.
@@ -61,6 +61,7 @@ impl TenantsTx {
                               when 'project' then u.project
                               when 'agent' then u.agent
                               when 'day' then to_char(u.hour at time zone 'UTC', 'YYYY-MM-DD')
+                              when 'month' then to_char(u.hour at time zone 'UTC', 'YYYY-MM')
                               when 'tenant' then t.slug
                               else case when u.principal like 'jwt:%' then u.principal
                                         else coalesce(nullif(u.credential, ''), n.id, u.principal) end
@@ -81,7 +82,7 @@ impl TenantsTx {
                    group by 1, 2
                ) s
                left join api_keys k on $1 = 'key' and k.id = s.of
-               order by case when $1 = 'day' then s.of end collate "C", s.calls desc, s.tenant collate "C",
+               order by case when $1 in ('day', 'month') then s.of end collate "C", s.calls desc, s.tenant collate "C",
                         s.of collate "C""#,
             of.by,
             of.tenant,

@@ -100,11 +100,11 @@ fn json_output_shows_the_same_limits() {
         |per_minute: Value, origin: &str| json!({ "per_minute": per_minute, "origin": origin });
     let limits = json!([
         {
-            "name": "total", "weight": null, "session": null,
+            "name": "total", "per": "minute", "weight": null, "session": null,
             "key": by(json!(5), "key"), "tenant": by(json!(12_000), "default"),
         },
         {
-            "name": "hello", "weight": 1, "session": by(json!(100), "default"),
+            "name": "hello", "per": "minute", "weight": 1, "session": by(json!(100), "default"),
             "key": by(Value::Null, "key"), "tenant": by(json!(1000), "default"),
         },
     ]);
@@ -227,10 +227,16 @@ fn a_limit_by_the_month_is_of_a_tenant_and_larger_than_others() {
         installation.run("limits set acme month=2000000000").ok(),
         "tenant acme, level tenant: month 2000000000 units a month\n"
     );
+    let own = "month: 2000000000 units a calendar month (set for the tenant)";
     let shown = installation.run("limits show acme month").ok();
-    assert_eq!(
-        line(&shown, "month"),
-        "month - - - 2000000000 (set for the tenant)"
+    assert!(
+        shown.ends_with(&format!("\n\n{own}\n")) && !shown.contains("a minute"),
+        "{shown}"
+    );
+    let shown = installation.run("limits show acme").ok();
+    assert!(
+        shown.ends_with(&format!("\n\n{own}\nmemory_mib: 1024 MiB in all\n")),
+        "{shown}"
     );
     assert!(
         installation

@@ -9,6 +9,7 @@ mod apply;
 mod apply_keys;
 mod apply_limits;
 mod audit;
+mod changes;
 mod connecting;
 mod connections;
 mod dev;

@@ -13,7 +13,7 @@ const NAME: &str = "p\u{202e}q\u{200b}r\u{e0041}s\u{1b}[2J";
 /// The same as people see it.
 const SHOWN: &str = r"p\u{202e}q\u{200b}r\u{e0041}s\u{1b}[2J";
 /// Commands that show something. Each is tested below.
-const SHOWING: [&str; 4] = ["list", "show", "status", "usage"];
+const SHOWING: [&str; 5] = ["list", "show", "status", "usage", "changes"];
 
 /// An installation in which everything without a fixed format has that name.
 fn named() -> Installation {
@@ -107,6 +107,7 @@ fn every_command_escapes_misleading_characters_in_names() {
         ("principal list", "principal list", 2),
         ("limits show", "limits show acme", 0),
         ("index status", "index status", 1),
+        ("audit changes", "audit changes", 1),
         ("usage", "usage --by key", 1),
         ("usage", "usage acme --by agent", 1),
         ("status", "status", 3),

@@ -31,7 +31,7 @@ fn usage_equals_the_trail_of_a_dev_that_was_killed_between_calls() {
     let of_calls = || records.iter().filter(|record| record["kind"] == "call");
     let calls = i64::try_from(of_calls().count()).unwrap();
     assert!(calls >= 3, "those of the second dev: {calls}");
-    for by in ["tool", "key", "project", "agent", "day", "tenant"] {
+    for by in ["tool", "key", "project", "agent", "day", "month", "tenant"] {
         let usage = home.run(&format!("usage --by {by} --json")).json();
         assert_eq!(usage["calls"], calls, "{by}");
         assert_eq!(sum(&usage, "ok"), calls, "{by}");
@@ -76,6 +76,15 @@ fn usage_is_of_one_tenant_and_of_the_hours_since_a_moment() {
         (&days[0]["calls"], &days[1]["calls"]),
         (&208.into(), &8.into())
     );
+    installation.sql(
+        "insert into usage_hours (tenant_id, hour, calls) \
+         select id, date_trunc('month', now(), 'UTC') - interval '11 months', 1000 from tenants",
+    );
+    let by_month = installation.json("usage acme --by month");
+    let months: Vec<&Value> = by_month["rows"].as_array().unwrap().iter().collect();
+    let first = (&months[0]["calls"], months[0]["of"].as_str().unwrap().len());
+    assert_eq!(first, (&1000.into(), "2026-11".len()));
+    assert_eq!(by_month["calls"], 1108);
     assert!(
         installation
             .run("usage nobody")

@@ -31,6 +31,7 @@ mod memory;
 mod relay;
 mod scene;
 mod unread;
+mod usage;
 mod embedding_service;
 
 /// How many successful calls show that everything works.

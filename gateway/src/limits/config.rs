@@ -42,6 +42,9 @@ pub struct LimitsConfig {
     /// limit.
     #[arg(long, env = "ARCHWAY_GATEWAY_SERVICE", value_name = "NAME")]
     pub gateway_service: Option<String>,
+    /// How often the sums of the month are read. No option: tests shorten it.
+    #[arg(skip = LimitsConfig::MONTH_INTERVAL)]
+    pub month_interval: Duration,
 }
 
 impl Default for LimitsConfig {
@@ -51,11 +54,15 @@ impl Default for LimitsConfig {
             limits_when_down: WhenDown::Shares,
             limits_timeout: 100,
             gateway_service: None,
+            month_interval: LimitsConfig::MONTH_INTERVAL,
         }
     }
 }
 
 impl LimitsConfig {
+    /// A third of the age up to which a sum is used.
+    const MONTH_INTERVAL: Duration = Duration::from_secs(20);
+
     /// The store's URL, if it is set: deployment templates leave it empty.
     pub(super) fn url(&self) -> Option<&SecretString> {
         let url = self.limits_url.as_ref();

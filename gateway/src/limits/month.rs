@@ -26,8 +26,6 @@ use crate::{
     terms::{Level, MONTH},
 };
 
-/// Interval of the readings.
-const READ_EVERY: Duration = Duration::from_secs(20);
 /// How long a reading is used.
 const OLDEST: Duration = Duration::from_secs(60);
 /// From this part of a quota on, answers name it: four fifths.
@@ -107,8 +105,8 @@ impl Months {
     }
 
     /// Reads the sums for as long as it is polled.
-    pub(super) async fn run(&self, stores: &Stores) {
-        let mut ticks = tokio::time::interval(READ_EVERY);
+    pub(super) async fn run(&self, stores: &Stores, every: Duration) {
+        let mut ticks = tokio::time::interval(every);
         loop {
             ticks.tick().await;
             self.sweep();

@@ -156,6 +156,9 @@ impl OutcomeRecorder {
         if let Some(mut open) = self.open.take() {
             open.request_mut().timings = self.marks;
             self.metrics.tools().call(&self.label, outcome, took);
+            if let Some(tenants) = self.metrics.tenants() {
+                tenants.call(open.tenant(), open.size(outcome, took, &facts));
+            }
             let recent = self.metrics.recent_calls();
             if recent.are_kept() {
                 recent.add(open.recent(&self.label, outcome, took, self.marks));

@@ -51,6 +51,7 @@ fn config(breaker: BreakerConfig, upstream: UpstreamConfig) -> GatewayConfig {
         breaker,
         upstream,
         sampling: SamplingConfig::NONE,
+        tenant_metrics: 0,
         console: ConsoleConfig::default(),
     }
 }

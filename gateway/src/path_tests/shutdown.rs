@@ -31,6 +31,7 @@ fn with_silent_worker(worker: &TcpListener) -> Gateway {
             call_deadline: 30,
         },
         sampling: SamplingConfig::NONE,
+        tenant_metrics: 0,
         console: ConsoleConfig::default(),
     };
     let nowhere = sqlx::postgres::PgConnectOptions::new().socket("/nonexistent");

@@ -8,8 +8,6 @@ use uuid::Uuid;
 
 use super::{StoreError, Stores, moment, with_timeout};
 
-/// Tenants listed at most.
-const MOST_TENANTS: i32 = 100;
 /// Tenants with a limit by the month that are read at most; further ones are not held to it.
 const MOST_QUOTAS: i32 = 10_000;
 
@@ -21,7 +19,7 @@ pub(crate) struct UsageOverview {
     pub(crate) calls: u64,
     /// Tenants with calls, listed or not.
     pub(crate) tenants_with_calls: u64,
-    /// The 100 tenants with the most calls, those first.
+    /// The tenants with the most calls, those first: 100 at `/usage`.
     pub(crate) tenants: Vec<TenantUsage>,
 }
 
@@ -82,17 +80,20 @@ impl Stores {
         Ok(sums)
     }
 
-    /// The sums of the last 24 hours by tenant.
+    /// The sums of the last 24 hours, of at most so many tenants.
     ///
     /// # Errors
     /// If Postgres does not answer within 5 s.
-    pub(crate) async fn usage_overview(&self) -> Result<UsageOverview, StoreError> {
+    pub(crate) async fn usage_overview(
+        &self,
+        most_tenants: i32,
+    ) -> Result<UsageOverview, StoreError> {
         let rows = sqlx::query!(
             r#"select tenant as "tenant!", calls as "calls!", units as "units!", bytes_out as "bytes_out!",
                       tokens as "tokens!", duration_ms as "duration_ms!", missing as "missing!",
                       all_tenants as "all_tenants!", all_calls as "all_calls!"
                from usage_overview($1)"#,
-            MOST_TENANTS
+            most_tenants
         )
         .fetch_all(&self.pool);
         let rows = with_timeout("the usage of the last day", rows).await?;

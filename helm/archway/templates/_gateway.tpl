@@ -113,6 +113,7 @@ volumes:
   (list "ARCHWAY_WORKER_CA_FILE" (ternary "/etc/archway/worker-ca/ca.crt" "" (not (empty .Values.workerTls.existingSecret))))
   (list "ARCHWAY_POOL" $gateway.pool)
   (list "ARCHWAY_CALL_DEADLINE" $gateway.callDeadlineSeconds)
+  (list "ARCHWAY_TENANT_METRICS" $gateway.tenantMetrics)
   (list "ARCHWAY_CONSOLE" (ternary true "" $gateway.console))
   (list "ARCHWAY_CONSOLE_TOKEN_FILE" (ternary "/etc/archway/console/token" "" (not (empty $gateway.consoleTokenSecret))))
   (list "ARCHWAY_DATABASE_CONNECTIONS" .Values.database.connections.gateway)) }}

@@ -9,11 +9,15 @@ use serde_json::json;
 const SEARCH: usize = 5;
 
 async fn limited(units: u32) -> Stack {
+    harness(units).start().await
+}
+
+fn harness(units: u32) -> Harness {
     let repo = || Repo::new().file("notes.txt", "sesame\n").commit();
     let acme = Tenant::new("acme").project("site", repo());
     let acme = acme.limit(Level::Tenant, MONTH, units);
     let zeta = Tenant::new("zeta").project("site", repo());
-    Harness::new().tenant(acme).tenant(zeta).start().await
+    Harness::new().tenant(acme).tenant(zeta)
 }
 
 /// Spends so many units of acme's, and starts a gateway that has read the sum.
@@ -98,4 +102,27 @@ async fn a_spent_month_refuses_calls_and_reads_until_it_is_raised() {
             (!reply.is_error()).then_some(())
         })
         .await;
+}
+
+#[tokio::test]
+async fn gateways_share_a_month_that_each_of_them_alone_has_not_spent() {
+    let harness = harness(40).replicas(2);
+    let harness = harness
+        .configure(|config| config.limits.month_interval = std::time::Duration::from_millis(50));
+    let stack = harness.start().await;
+    let gateways = [0, 1].map(|gateway| stack.at(gateway, "acme", ""));
+    for acme in &gateways {
+        for _ in 0..20 / SEARCH {
+            let search = json!({ "pattern": "sesame" });
+            acme.call("grep_codebase", search).await.structured();
+        }
+    }
+    for acme in &gateways {
+        let refused = async || {
+            let reply = acme.call("hello", json!({})).await;
+            reply.is_error().then_some(reply)
+        };
+        let refused = stack.eventually(refused).await;
+        assert_eq!(refused.error()["details"]["limit"], 40);
+    }
 }

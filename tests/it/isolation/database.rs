@@ -134,7 +134,7 @@ const CONSOLE_CALLS: &str =
     "select 1 from console_calls(null, null, null, null, null, 0, 0, gen_random_uuid(), 0, 1)";
 
 /// A role, and what it may not do.
-const REFUSED: [(&str, &str); 53] = [
+const REFUSED: [(&str, &str); 58] = [
     ("archway_worker", "select 1 from api_keys"),
     ("archway_worker", "select 1 from tenants"),
     ("archway_worker", "select 1 from find_api_key('x')"),
@@ -165,6 +165,11 @@ const REFUSED: [(&str, &str); 53] = [
     ("archway_sync", "select 1 from connections"),
     ("archway_sync", "select 1 from api_keys"),
     ("archway_sync", "select 1 from audit_records"),
+    ("archway_gateway", "select 1 from administration_records"),
+    ("archway_gateway", "delete from administration_records"),
+    ("archway_worker", "select append_administration('{}')"),
+    ("archway_gateway", "select prune_administration(1)"),
+    ("archway_sync", "update administration_cuts set number = 1"),
     ("archway_gateway", "select 1 from usage_hours"),
     ("archway_gateway", "update usage_hours set calls = 0"),
     ("archway_gateway", "insert into usage_hours default values"),

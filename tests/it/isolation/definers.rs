@@ -208,6 +208,14 @@ pub(super) const DEFINERS: &[(&str, &str)] = &[
         "a trigger: adds up the records that their gateway appended, and answers nothing",
     ),
     (
+        "append_administration",
+        "for the owner and its triggers alone: adds a record of what administration changed",
+    ),
+    (
+        "record_administration",
+        "a trigger: says which row somebody other than a running part changed, and answers nothing",
+    ),
+    (
         "month_sums",
         "what gateways hold limits by the month against: ids of tenants that have one, and a number each",
     ),

@@ -11,10 +11,18 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 pub(super) const ROLES: [&str; 3] = ["archway_gateway", "archway_worker", "archway_sync"];
 
 /// Tables without a tenant, and why.
-const NOBODYS: [(&str, &str); 7] = [
+const NOBODYS: [(&str, &str); 9] = [
     (
         "_sqlx_migrations",
         "which migrations ran; no running part may read it",
+    ),
+    (
+        "administration_cuts",
+        "where pruning ended; nobody but the owner has a right to it",
+    ),
+    (
+        "administration_records",
+        "what administration changed, also of tenants that are gone; nobody but the owner has a right to it",
     ),
     (
         "call_hours",

@@ -45,12 +45,25 @@ pub(super) struct ChainEnd {
     pub(super) mac: String,
 }
 
-/// The end of each chain, by tenant.
-pub(super) type KnownEnds = BTreeMap<String, BTreeMap<Uuid, ChainPosition>>;
+/// The ends of the chains at an earlier verification.
+#[derive(Default)]
+pub(super) struct KnownEnds {
+    /// The end of each chain, by tenant.
+    pub(super) tenants: BTreeMap<String, BTreeMap<Uuid, ChainPosition>>,
+    /// The end of the records of administration.
+    pub(super) administration: Option<ChainPosition>,
+}
 
 #[derive(Deserialize)]
 struct EarlierReport {
     tenants: Vec<EarlierTenant>,
+    /// Absent from reports of earlier versions and of one tenant.
+    administration: Option<EarlierAdministration>,
+}
+
+#[derive(Deserialize)]
+struct EarlierAdministration {
+    last: Option<ChainEnd>,
 }
 
 #[derive(Deserialize)]
@@ -87,9 +100,13 @@ pub(super) fn read(path: &Path) -> Result<KnownEnds, KnownEndsError> {
         ends.collect()
     };
     let tenants = printed.tenants.into_iter();
-    Ok(tenants
-        .map(|one| (one.tenant, chains(one.chains)))
-        .collect())
+    let administration = printed.administration.and_then(|it| it.last);
+    Ok(KnownEnds {
+        tenants: tenants
+            .map(|one| (one.tenant, chains(one.chains)))
+            .collect(),
+        administration: administration.as_ref().and_then(place),
+    })
 }
 
 /// Parses an end; `None` if its MAC is malformed.

@@ -13,11 +13,11 @@ use super::known_ends::{self, ChainEnd, KnownEnds};
 use crate::admin::AdminError;
 use crate::admin::connect::{Installation, SecretFile};
 use crate::admin::print::{Answer, print, table};
-use crate::tenants::{AuditChain, TenantsTx};
+use crate::tenants::{AuditChain, TenantsTx, VerifiedAdministration};
 
 /// Verify that no audit record was changed or removed. Exits with 1 if one was.
 ///
-/// Needs the root secret. Removal of a chain's last records can only be detected by comparison with
+/// Without a tenant also the records of administration. Needs the root secret. Removal of a chain's last records can only be detected by comparison with
 /// an earlier report: give it as --known.
 #[derive(Debug, clap::Args)]
 pub(super) struct VerifyArgs {
@@ -36,6 +36,17 @@ pub(super) struct VerifyArgs {
 struct Verification {
     intact: bool,
     tenants: Vec<TenantRow>,
+    /// The records of administration. Absent if one tenant was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    administration: Option<AdministrationRow>,
+}
+
+#[derive(Serialize)]
+struct AdministrationRow {
+    records: u64,
+    last: Option<ChainEnd>,
+    /// What is wrong with them.
+    findings: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -64,14 +75,25 @@ pub(super) async fn run(installation: &Installation, which: &VerifyArgs) -> Resu
     let answered = installation.read(async |tx, _| {
         let mut tenants = Vec::new();
         for (slug, id) in selected(tx, which).await? {
-            let of_tenant = known.get(&slug).cloned().unwrap_or_default();
+            let of_tenant = known.tenants.get(&slug).cloned().unwrap_or_default();
             let chains = verify(tx, id, &secret, of_tenant).await?;
             tenants.push(TenantRow {
                 tenant: slug,
                 chains: chains.into_iter().map(ChainRow::from).collect(),
             });
         }
-        Ok(answer(tenants, &known, which.tenant.as_deref()))
+        let administration = match which.tenant {
+            Some(_) => None,
+            None => Some(
+                tx.verify_administration(&secret, known.administration)
+                    .await?,
+            ),
+        };
+        let mut answer = answer(tenants, &known, which.tenant.as_deref());
+        answer.administration = administration.map(AdministrationRow::from);
+        let administration = answer.administration.as_ref();
+        answer.intact &= administration.is_none_or(|row| row.findings.is_empty());
+        Ok(answer)
     });
     let answered = answered.await?;
     print(&answered, installation.json)?;
@@ -82,7 +104,7 @@ pub(super) async fn run(installation: &Installation, which: &VerifyArgs) -> Resu
 }
 
 fn answer(mut tenants: Vec<TenantRow>, known: &KnownEnds, only: Option<&str>) -> Verification {
-    let gone = known.iter().filter(|(slug, chains)| {
+    let gone = known.tenants.iter().filter(|(slug, chains)| {
         let is_asked = only.is_none_or(|only| only == *slug);
         is_asked && !chains.is_empty() && tenants.iter().all(|one| one.tenant != **slug)
     });
@@ -99,6 +121,7 @@ fn answer(mut tenants: Vec<TenantRow>, known: &KnownEnds, only: Option<&str>) ->
     Verification {
         intact: chains.all(|chain| chain.findings.is_empty()),
         tenants,
+        administration: None,
     }
 }
 
@@ -156,11 +179,8 @@ fn absent(chain: Uuid, end: ChainPosition) -> Verified {
 
 impl From<Verified> for ChainRow {
     fn from(verified: Verified) -> Self {
-        let findings = verified.findings.into_iter().map(|finding| match finding {
-            Finding::Changed(number) => format!("record {number} is not what a gateway wrote"),
-            Finding::Removed(first, last) if first == last => format!("record {first} is gone"),
-            Finding::Removed(first, last) => format!("records {first} to {last} are gone"),
-        });
+        let findings = verified.findings.into_iter();
+        let findings = findings.map(|finding| shown(finding, "a gateway wrote"));
         ChainRow {
             chain: verified.chain,
             records: verified.records,
@@ -175,6 +195,39 @@ impl From<Verified> for ChainRow {
     }
 }
 
+impl From<VerifiedAdministration> for AdministrationRow {
+    fn from(verified: VerifiedAdministration) -> Self {
+        let findings = verified.findings.into_iter();
+        AdministrationRow {
+            records: verified.records,
+            last: verified.last.map(|last| ChainEnd {
+                number: last.number,
+                mac: hex(&last.mac),
+            }),
+            findings: findings
+                .map(|finding| shown(finding, "was recorded"))
+                .collect(),
+        }
+    }
+}
+
+/// A finding in words; `written` ends `is not what`.
+fn shown(finding: Finding, written: &str) -> String {
+    match finding {
+        Finding::Changed(number) => format!("record {number} is not what {written}"),
+        Finding::Removed(first, last) if first == last => format!("record {first} is gone"),
+        Finding::Removed(first, last) => format!("records {first} to {last} are gone"),
+    }
+}
+
+/// `intact`, or what is wrong.
+fn state(findings: &[String]) -> String {
+    match findings {
+        [] => "intact".to_owned(),
+        findings => findings.join("; "),
+    }
+}
+
 impl Answer for Verification {
     fn text(&self) -> String {
         let rows = self.tenants.iter().flat_map(|tenant| {
@@ -185,10 +238,7 @@ impl Answer for Verification {
                     chain.records.to_string(),
                     chain.missing.to_string(),
                     (if chain.ended { "yes" } else { "no" }).to_owned(),
-                    match chain.findings.as_slice() {
-                        [] => "intact".to_owned(),
-                        findings => findings.join("; "),
-                    },
+                    state(&chain.findings),
                 ]
             })
         });
@@ -200,6 +250,14 @@ impl Answer for Verification {
             "ended",
             "state",
         ];
-        table(header, rows.collect(), "no audit records")
+        let calls = table(header, rows.collect(), "no audit records");
+        match &self.administration {
+            Some(own) => format!(
+                "{calls}\n\nadministration: {} records, {}",
+                own.records,
+                state(&own.findings)
+            ),
+            None => calls,
+        }
     }
 }

@@ -62,6 +62,8 @@ pub(super) struct EffectiveLimits<'a> {
 #[derive(Serialize)]
 struct LimitRow {
     name: String,
+    /// `minute`, or `month` for the month; null for memory, which has no time.
+    per: Option<&'static str>,
     /// Units of the total that a call costs. Null for the total itself, and for a tool that this
     /// build doesn't have.
     weight: Option<u32>,
@@ -95,6 +97,11 @@ impl<'a> EffectiveLimits<'a> {
     pub(super) fn add(&mut self, spending: &[LimitTarget], set: &[Override], terms: &Terms) {
         let shared = |name: &str, key: Option<Limit>, tenant: Limit| LimitRow {
             name: name.to_owned(),
+            per: match name {
+                MONTH => Some("month"),
+                MEMORY => None,
+                _ => Some("minute"),
+            },
             weight: None,
             session: None,
             key: key.map(EffectiveLimit::from),
@@ -129,11 +136,23 @@ impl LimitRow {
         let at = |level| EffectiveLimit::from(terms.of_tool(level, name, own));
         LimitRow {
             name: name.to_owned(),
+            per: Some("minute"),
             weight,
             session: Some(at(Level::Session)),
             key: Some(at(Level::Key)),
             tenant: at(Level::Tenant),
         }
+    }
+}
+
+impl LimitRow {
+    /// The line of a limit that all keys of the tenant share, by the month or in all.
+    fn of_all_keys(&self) -> String {
+        let unit = match self.per {
+            Some(_) => " units a calendar month",
+            None => " MiB in all",
+        };
+        format!("{}: {}", self.name, self.tenant.in_units(unit))
     }
 }
 
@@ -148,7 +167,11 @@ impl From<Limit> for EffectiveLimit {
 
 impl EffectiveLimit {
     fn text(&self) -> String {
-        let limit = self.per_minute.map(|limit| limit.to_string());
+        self.in_units("")
+    }
+
+    fn in_units(&self, unit: &str) -> String {
+        let limit = self.per_minute.map(|limit| format!("{limit}{unit}"));
         let limit = limit.unwrap_or_else(|| "unlimited".to_owned());
         match self.origin {
             Origin::Default => limit,
@@ -182,7 +205,18 @@ impl Answer for EffectiveLimits<'_> {
             ]
         };
         let header = ["a minute", "weight", "each session", "key", "tenant"];
-        let rows = self.limits.iter().map(row).collect();
-        format!("{owner}, {agents}\n\n{}", table(header, rows, ""))
+        let (minute, others): (Vec<_>, Vec<_>) = self
+            .limits
+            .iter()
+            .partition(|row| row.per == Some("minute"));
+        let mut parts = vec![format!("{owner}, {agents}")];
+        if !minute.is_empty() {
+            parts.push(table(header, minute.into_iter().map(row).collect(), ""));
+        }
+        if !others.is_empty() {
+            let lines: Vec<String> = others.into_iter().map(LimitRow::of_all_keys).collect();
+            parts.push(lines.join("\n"));
+        }
+        parts.join("\n\n")
     }
 }
