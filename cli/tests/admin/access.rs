@@ -31,7 +31,7 @@ fn a_rule_is_added_listed_explained_and_removed() {
     assert!(explained.contains("no access rules"), "{explained}");
 
     assert!(
-        explained.contains("no key of acme has this label"),
+        explained.contains("no live key of acme has this label"),
         "{explained}"
     );
 

@@ -210,22 +210,25 @@ pub(super) fn check_max(connection: &Connection, served: usize) -> Result<(), Li
 }
 
 impl FoundRepositories {
-    /// With what an earlier listing found besides.
-    #[must_use]
-    pub(crate) fn joined(mut self, earlier: FoundRepositories) -> FoundRepositories {
+    /// With what an earlier listing of the connection found besides.
+    ///
+    /// # Errors
+    /// If these are more than the connection may serve.
+    pub(crate) fn joined(
+        mut self,
+        earlier: FoundRepositories,
+        connection: &Connection,
+    ) -> Result<FoundRepositories, ListingError> {
         let seen: HashSet<String> = self.ids().map(str::to_owned).collect();
-        let FoundRepositories {
-            repositories,
-            excluded,
-            ..
-        } = earlier;
-        let repositories = repositories.into_iter();
+        let is_new = |id: &String| !seen.contains(id);
+        let repositories = earlier.repositories.into_iter();
         self.repositories
-            .extend(repositories.filter(|it| !seen.contains(&it.host_id)));
+            .extend(repositories.filter(|it| is_new(&it.host_id)));
         self.repositories.sort_by(|a, b| a.path.cmp(&b.path));
-        self.excluded
-            .extend(excluded.into_iter().filter(|(id, _)| !seen.contains(id)));
-        self
+        let excluded = earlier.excluded.into_iter();
+        self.excluded.extend(excluded.filter(|(id, _)| is_new(id)));
+        check_max(connection, self.repositories.len())?;
+        Ok(self)
     }
 
     /// The ids of all entries that were read.

@@ -81,8 +81,11 @@ async fn list(lister: &Lister, leased: &LeasedListing) -> Result<(), HostWorkErr
     let mark = last_mark(leased).filter(|_| !is_edited);
     let of = (leased, &settings);
     let listing = found(lister, of, &client, mark.as_ref()).await?;
-    let (listing, known) = confirmed(lister, of, &client, listing).await?;
     let mut guard: RemovalGuard = from_json(leased.guard.as_ref()).unwrap_or_default();
+    let listing = match guard.is_holding() {
+        true => listing,
+        false => confirmed(lister, of, &client, listing).await?,
+    };
     // An edit of what is to be served says what its operator wants. The first listing is none.
     let accepts = leased.accepts_losses || (leased.settings_digest.is_some() && is_edited);
     let message = match &listing {
@@ -90,7 +93,7 @@ async fn list(lister: &Lister, leased: &LeasedListing) -> Result<(), HostWorkErr
         Listing::Changed(_) | Listing::Whole(_) => {
             let below = client.connection().below();
             let listed = (leased, &settings, below);
-            apply(lister, listed, (&listing, &known), &mut guard, accepts).await?
+            apply(lister, listed, &listing, &mut guard, accepts).await?
         }
     };
     let (found, is_whole) = match &listing {
@@ -110,11 +113,7 @@ async fn list(lister: &Lister, leased: &LeasedListing) -> Result<(), HostWorkErr
         is_whole: is_whole && message.is_none(),
         served: found.map_or(0, |found| found.repositories.len()),
         left_out: found.map_or(0, |found| found.excluded.len() + found.unreadable),
-        vouch_seconds: if message.is_none() {
-            vouches.as_secs()
-        } else {
-            0
-        },
+        vouch_seconds: vouches.as_secs() * u64::from(message.is_none()),
         lag_seconds: lag.as_secs(),
         accepted_losses: leased.accepts_losses,
         message,
@@ -159,28 +158,33 @@ async fn found(
     }
 }
 
-/// A listing that lacks only what a second one lacks, too, and what was known before. While pages are read, what is
-/// pushed to moves to one that was read before, and what is deleted moves others.
+/// A listing that lacks only what a second one lacks, too. While pages are read, what is pushed to moves to one that
+/// was read before, and what is deleted moves others. Without the second, the first says nothing of what is missing.
 async fn confirmed(
     lister: &Lister,
     of: (&LeasedListing, &ConnectionSettings),
     client: &HostClient,
     listing: Listing,
-) -> Result<(Listing, KnownSources), HostWorkError> {
-    if matches!(listing, Listing::Unchanged) {
-        return Ok((listing, KnownSources::default()));
-    }
-    let known = lister.store.known_sources(of.0, &lister.allowed).await?;
-    let listing = match listing {
-        Listing::Whole(first) if first.pages > 1 && lacks_any(&first, &known) => {
-            match found(lister, of, client, None).await? {
-                Listing::Whole(second) => Listing::Whole(second.joined(first)),
-                Listing::Changed(_) | Listing::Unchanged => Listing::Whole(first),
-            }
-        }
-        listing => listing,
+) -> Result<Listing, HostWorkError> {
+    let first = match listing {
+        Listing::Whole(first) if first.pages > 1 => first,
+        listing => return Ok(listing),
     };
-    Ok((listing, known))
+    let known = lister.store.known_sources(of.0, &lister.allowed).await?;
+    if !lacks_any(&first, &known) {
+        return Ok(Listing::Whole(first));
+    }
+    match found(lister, of, client, None).await {
+        Ok(Listing::Whole(second)) => {
+            let joined = second.joined(first, client.connection())?;
+            Ok(Listing::Whole(joined))
+        }
+        Ok(Listing::Changed(_) | Listing::Unchanged) => Ok(Listing::Changed(first)),
+        Err(error) => {
+            tracing::debug!(error = %Chain(&error), "a second listing failed");
+            Ok(Listing::Changed(first))
+        }
+    }
 }
 
 /// Whether a repository in use was not listed.
@@ -215,12 +219,13 @@ fn pace(kind: Option<HostKind>) -> (Duration, Duration, Duration) {
 
 /// Makes the changes of a listing, unless they are held back. Returns why they are.
 async fn apply(
-    Lister { store, .. }: &Lister,
+    Lister { store, allowed, .. }: &Lister,
     (leased, settings, below): (&LeasedListing, &ConnectionSettings, &str),
-    (listing, known): (&Listing, &KnownSources),
+    listing: &Listing,
     guard: &mut RemovalGuard,
     accepts: bool,
 ) -> Result<Option<String>, HostWorkError> {
+    let known = store.known_sources(leased, allowed).await?;
     let changes = compare(&known.repositories, listing);
     let in_use = known.repositories.values().filter(|it| it.in_use).count();
     let verdict = guard.judge(in_use, &changes, Timestamp::now(), accepts);
@@ -236,11 +241,11 @@ async fn apply(
              {believed_at:.0}; `archway sync run TENANT --accept-removals` believes it at once"
         )));
     }
-    let found = rows::found(&changes, known, settings, below);
+    let found = rows::found(&changes, &known, settings, below);
     for rows in found.chunks(ROWS_AT_ONCE) {
         store.record_found(leased, rows).await?;
     }
-    let lost = rows::lost(&changes, known);
+    let lost = rows::lost(&changes, &known);
     if !lost.is_empty() {
         store.record_lost(leased, lost.into()).await?;
     }

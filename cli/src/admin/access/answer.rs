@@ -4,7 +4,7 @@ use archway_proto::access::{AccessRule, ProjectPattern, Who};
 use serde::Serialize;
 
 use crate::admin::print::{Answer, harmless, table};
-use crate::tenants::{GuardedProject, Key};
+use crate::tenants::{GuardedProject, Key, KeyState};
 
 /// A rule that was added or removed.
 #[derive(Serialize)]
@@ -14,7 +14,7 @@ pub(super) struct AccessChange {
     action: &'static str,
     /// How many rules the tenant has now.
     rules: usize,
-    /// Labels that it names and that no key has.
+    /// Labels that it names and that no live key has.
     unknown_labels: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ impl AccessChange {
             Who::Key(label) => Some(label),
             Who::Everyone | Who::Group(_) | Who::Subject { .. } => None,
         });
-        let unknown = labels.filter(|label| !keys.iter().any(|key| key.terms.label == **label));
+        let unknown = labels.filter(|label| !is_held(keys, label));
         self.unknown_labels = unknown.cloned().collect();
         self
     }
@@ -128,7 +128,7 @@ impl Answer for RuleList {
 pub(super) struct Explained {
     pub(super) tenant: String,
     pub(super) principal: String,
-    /// Whether a key has the label. `None` for a token.
+    /// Whether a live key has the label. `None` for a token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) key_exists: Option<bool>,
     /// False: everyone may use all projects.
@@ -225,7 +225,7 @@ impl Answer for Explained {
     fn text(&self) -> String {
         let (tenant, principal) = (&self.tenant, harmless(&self.principal));
         let unknown = match self.key_exists {
-            Some(false) => format!("\n{principal}: no key of {tenant} has this label"),
+            Some(false) => format!("\n{principal}: no live key of {tenant} has this label"),
             _ => String::new(),
         };
         if !self.has_rules && !self.is_hosted {
@@ -275,9 +275,15 @@ impl Answer for Explained {
     }
 }
 
+/// Whether a live key has this label.
+pub(super) fn is_held(keys: &[Key], label: &str) -> bool {
+    let mut live = keys.iter().filter(|key| key.state == KeyState::Live);
+    live.any(|key| key.terms.label == label)
+}
+
 fn no_key(tenant: &str, label: &str) -> String {
     let label = harmless(label);
-    format!("no key of {tenant} has the label {label}: see `archway key list {tenant}`")
+    format!("no live key of {tenant} has the label {label}: see `archway key list {tenant}`")
 }
 
 fn listed(rules: &[i64]) -> String {

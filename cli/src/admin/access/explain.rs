@@ -9,7 +9,7 @@ use archway_proto::access::{AccessRule, BASICS, is_given};
 use archway_workers::access::CompiledRule;
 
 use super::CallerArgs;
-use super::answer::{Explained, ExplainedProject, HostAnswer};
+use super::answer::{Explained, ExplainedProject, HostAnswer, is_held};
 use crate::admin::AdminError;
 use crate::admin::connect::Installation;
 use crate::admin::input::families;
@@ -64,8 +64,7 @@ pub(super) async fn explain(
     Ok(Explained {
         tenant: tenant.to_owned(),
         principal: who.name(),
-        key_exists: (who.key.as_ref())
-            .map(|label| keys.iter().any(|key| key.terms.label == *label)),
+        key_exists: who.key.as_ref().map(|label| is_held(&keys, label)),
         has_rules,
         is_hosted,
         rules: caller.about.iter().map(|rule| rule.rule().id).collect(),

@@ -10,6 +10,8 @@ use crate::tools::markdown::cut;
 
 /// Lines of a declaration that are shown with a comment that is all of a result.
 const LINES_AFTER_COMMENT: u32 = 20;
+/// How many lines below its comment a declaration may begin, for attributes.
+const ATTRIBUTE_LINES: u32 = 5;
 /// Longest signature, in bytes.
 const MAX_SIGNATURE: usize = 200;
 
@@ -32,8 +34,8 @@ pub(super) struct Extent {
     pub(super) lines: (u32, u32),
 }
 
-/// The extent that is shown of a piece of `text`, and the declaration of which it is a part. A piece that is a
-/// comment alone is continued into what it documents.
+/// The extent that is shown of a piece of `text`, and the declaration of which it is a part. A piece that is the end
+/// of a comment is continued into what it documents.
 pub(super) fn in_declaration(
     text: &[u8],
     mut piece: Extent,
@@ -41,15 +43,16 @@ pub(super) fn in_declaration(
 ) -> (Extent, Option<Declaration>) {
     let (first, last) = piece.lines;
     let (start, end) = of.lines;
-    if start > last {
+    if start > last && start <= last + ATTRIBUTE_LINES {
         piece.lines.1 = end.min(start + LINES_AFTER_COMMENT);
         piece.bytes.end = line_end(text, piece.lines.1);
     }
     let is_part = start < first || end > piece.lines.1;
+    let shows_start = first <= start && start <= piece.lines.1;
     let declaration = Declaration {
         start_line: start,
         end_line: end,
-        signature: (start < first).then(|| signature(text, of)),
+        signature: (!shows_start).then(|| signature(text, of)),
     };
     (piece, is_part.then_some(declaration))
 }
@@ -86,8 +89,8 @@ mod tests {
         chunks(&path, text.as_bytes(), &cancel()).unwrap()
     }
 
-    /// What is shown of a chunk that is a part: its text, and its declaration's lines and signature.
-    fn shown<'a>(text: &'a str, chunk: &Chunk) -> (&'a str, Option<(u32, u32, Option<String>)>) {
+    /// What is shown of a chunk that is a part.
+    fn shown<'a>(text: &'a str, chunk: &Chunk) -> (&'a str, Option<Declaration>) {
         let small = |number: &usize| u32::try_from(*number).unwrap();
         let piece = Extent {
             bytes: chunk.bytes.clone(),
@@ -95,8 +98,15 @@ mod tests {
         };
         let of = chunk.declaration.unwrap();
         let (extent, part) = in_declaration(text.as_bytes(), piece, of);
-        let part = part.map(|it| (it.start_line, it.end_line, it.signature));
-        (&text[extent.bytes], part)
+        (text.get(extent.bytes).unwrap(), part)
+    }
+
+    fn part(lines: (u32, u32), signature: Option<&str>) -> Option<Declaration> {
+        Some(Declaration {
+            start_line: lines.0,
+            end_line: lines.1,
+            signature: signature.map(str::to_owned),
+        })
     }
 
     #[test]
@@ -110,9 +120,9 @@ mod tests {
         for chunk in &chunks {
             match chunk.symbol.as_deref() {
                 Some("long") => {
-                    let is_first = chunk.doc.is_some();
-                    let signature = (!is_first).then(|| "fn long( it: u8, )".to_owned());
-                    assert_eq!(shown(&text, chunk).1, Some((5, 508, signature)));
+                    let is_later = chunk.doc.is_none();
+                    let signature = is_later.then_some("fn long( it: u8, )");
+                    assert_eq!(shown(&text, chunk).1, part((5, 508), signature));
                 }
                 _ => assert_eq!(chunk.declaration, None, "{chunk:?}"),
             }
@@ -120,15 +130,23 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_alone_is_joined_to_what_it_documents() {
+    fn the_end_of_a_comment_is_joined_to_what_it_documents() {
         let comment = "/// A sentence about it.\n".repeat(400);
         let body = "    one();\n".repeat(50);
         let text = format!("{comment}fn long() {{\n{body}}}\n");
         let chunks = cut_up("a.rs", &text);
-        let above = chunks.iter().rfind(|chunk| *chunk.lines.end() < 401);
-        let (content, part) = shown(&text, above.expect("comment alone"));
+        assert!(*chunks[0].lines.end() < 300, "{chunks:?}");
+        let (content, of) = shown(&text, &chunks[0]);
+        assert!(!content.contains("fn long"), "{content}");
+        assert_eq!(of, part((401, 452), Some("fn long()")));
+        let end = Chunk {
+            bytes: comment.len() - 100..comment.len(),
+            lines: 397..=400,
+            ..chunks[0].clone()
+        };
+        let (content, of) = shown(&text, &end);
         assert!(content.contains("fn long() {\n    one();"), "{content}");
-        assert_eq!(part, Some((401, 452, None)));
+        assert_eq!(of, part((401, 452), None));
     }
 
     #[test]
@@ -137,8 +155,8 @@ mod tests {
         let text = format!("#define WALK(x) do {{ \\\n{value}}} while (0)\nint next;\n");
         for chunk in cut_up("a.c", &text) {
             if chunk.symbol.as_deref() == Some("WALK") {
-                let (first, last, _) = shown(&text, &chunk).1.expect("a part");
-                assert_eq!((first, last), (1, 302));
+                let of = shown(&text, &chunk).1.expect("a part");
+                assert_eq!((of.start_line, of.end_line), (1, 302));
             }
         }
     }
