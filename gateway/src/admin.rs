@@ -24,11 +24,13 @@ use crate::{
     audit::Audit, breaker::Breaker, catalog::Catalog, limits::Limits, metrics::Metrics,
     server::Port, store::Stores, upstream::Upstream,
 };
+pub(crate) use busiest::name_busiest;
 pub(crate) use console::Console;
 pub use console::{ConsoleConfig, ConsoleTokenError};
 pub use registration::AdminAddress;
 use status::GatewayStatus;
 
+mod busiest;
 mod console;
 mod registration;
 mod report;

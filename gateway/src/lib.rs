@@ -247,13 +247,7 @@ impl Gateway {
                 changes.run(&drained),
                 // Calls that end during the drain are recorded.
                 async { records.lock().await.run(&drained).await },
-                async {
-                    if let Some(tenants) = parts.metrics.tenants() {
-                        drained
-                            .run_until_cancelled(tenants.run(&parts.stores))
-                            .await;
-                    }
-                },
+                drained.run_until_cancelled(admin::name_busiest(parts)),
                 async {
                     if let Some(address) = &self.admin_address {
                         address.run(parts, &drained).await;

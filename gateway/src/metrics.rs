@@ -15,6 +15,7 @@ use prometheus_client::{
 pub(crate) use audit::AuditMetrics;
 pub(crate) use bodies::BodyMetrics;
 pub(crate) use breaker::{BreakerMetrics, CircuitKind, CircuitLabels};
+pub(crate) use gauge_guard::GaugeGuard;
 pub(crate) use limit_store::LimitStoreMetrics;
 pub(crate) use limits::LimitMetrics;
 pub(crate) use outcome_class::OutcomeClass;
@@ -28,6 +29,7 @@ use crate::recent::{RecentCalls, Refusals};
 mod audit;
 mod bodies;
 mod breaker;
+mod gauge_guard;
 mod limit_store;
 mod limits;
 mod outcome_class;
@@ -102,11 +104,7 @@ impl Metrics {
                 "issuer_key_reads",
                 "Fetches of OIDC issuers' keys, by outcome",
             ),
-            dropped_logs: counted_by_reason(
-                own,
-                DROPPED_LOGS,
-                ["malformed", "oversized", "excess"],
-            ),
+            dropped_logs: counted_by_reason(own, DROPPED_LOGS, DROP_REASONS),
             connections: registered(own, "connections", "Open client connections"),
             admin_connections: registered(
                 own,
@@ -258,23 +256,6 @@ impl Metrics {
     }
 }
 
-/// Counts one in a gauge until dropped, even by a panic.
-pub(crate) struct GaugeGuard(Gauge);
-
-impl GaugeGuard {
-    /// Increments the gauge.
-    pub(crate) fn one_of(gauge: &Gauge) -> Self {
-        gauge.inc();
-        GaugeGuard(gauge.clone())
-    }
-}
-
-impl Drop for GaugeGuard {
-    fn drop(&mut self) {
-        self.0.dec();
-    }
-}
-
 fn registered<M: Metric + Clone + Default>(
     registry: &mut Registry,
     name: &'static str,
@@ -290,6 +271,8 @@ const DROPPED_LOGS: (&str, &str) = (
     "log_events_dropped",
     "Log events of tools that a client asked for and did not get, by reason",
 );
+
+const DROP_REASONS: [&str; 3] = ["malformed", "oversized", "excess"];
 
 /// A counter with these values of the label `reason`, each beginning at 0. A counter that begins with its first event
 /// hides that event from `increase`.

@@ -2,7 +2,12 @@
 //! process with a real database and files. No client may lose a call that another worker could answer; if
 //! no worker can, the client is told when to retry.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test"
+)]
 
 use std::time::Duration;
 

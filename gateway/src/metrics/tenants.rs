@@ -1,6 +1,6 @@
 //! Metrics of calls by tenant, on request: a series for each of the N tenants with the most calls, and one for all others.
 //!
-//! The N are chosen every hour by the sums of the last day in Postgres, so all gateways of an installation name the same.
+//! `admin` chooses the N by the sums of the last day in Postgres, so all gateways of an installation name the same.
 //! What a reader would get wrong: a tenant that loses its place loses its series, and nothing is added to that of the
 //! others. A series therefore only grows or ends. One that begins again begins at 0, as after a restart, which `rate` and
 //! `increase` understand.
@@ -11,7 +11,6 @@ use std::{
     time::Duration,
 };
 
-use archway_proto::chain::Chain;
 use parking_lot::RwLock;
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -20,16 +19,9 @@ use prometheus_client::{
 };
 
 use super::{Outcome, OutcomeClass};
-use crate::store::{StoreError, Stores};
 
 /// The label of all tenants without a series of their own. No slug has parentheses.
 const OTHERS: &str = "(other)";
-/// Interval at which the tenants are chosen.
-const CHOSEN_EVERY: Duration = Duration::from_secs(3600);
-/// Pause after a failed reading.
-const RETRY: Duration = Duration::from_secs(30);
-/// Tenants read for each place, so that those who have one are among them.
-const READ_PER_PLACE: i32 = 2;
 /// The calls of a tenant that has a place count a quarter more, so that near equals do not alternate.
 const INCUMBENT: (i64, i64) = (5, 4);
 /// All classes, each a series from 0 on.
@@ -117,33 +109,13 @@ impl TenantMetrics {
         self.durations.get_or_create(&label).inc_by(took);
     }
 
-    /// Chooses the tenants now and then every hour, for as long as it is polled.
-    pub(crate) async fn run(&self, stores: &Stores) {
-        loop {
-            let pause = match self.read(stores).await {
-                Ok(calls) => {
-                    self.choose(calls);
-                    CHOSEN_EVERY
-                }
-                // `/readyz` reports an unavailable Postgres.
-                Err(error) => {
-                    tracing::debug!(error = %Chain(&error), "tenants with the most calls are not read yet");
-                    RETRY
-                }
-            };
-            tokio::time::sleep(pause).await;
-        }
+    /// How many tenants have a series.
+    pub(crate) fn places(&self) -> u16 {
+        self.places
     }
 
-    async fn read(&self, stores: &Stores) -> Result<Vec<(String, i64)>, StoreError> {
-        let most = i32::from(self.places) * READ_PER_PLACE;
-        let usage = stores.usage_overview(most).await?;
-        let tenants = usage.tenants.into_iter();
-        Ok(tenants.map(|it| (it.tenant, it.calls)).collect())
-    }
-
-    /// Gives the places to the tenants with the most calls.
-    fn choose(&self, calls: Vec<(String, i64)>) {
+    /// Gives the places to the tenants with the most calls, of these.
+    pub(crate) fn choose(&self, calls: Vec<(String, i64)>) {
         let mut named = self.named.write();
         let mut ranked: Vec<(i64, String)> = calls
             .into_iter()
@@ -208,18 +180,18 @@ mod tests {
         bytes: 100,
     };
 
-    struct Fixture {
+    struct NamedSeries {
         registry: Registry,
         metrics: TenantMetrics,
     }
 
-    fn fixture(places: u16) -> Fixture {
+    fn fixture(places: u16) -> NamedSeries {
         let mut registry = Registry::default();
         let metrics = TenantMetrics::new(&mut registry, places);
-        Fixture { registry, metrics }
+        NamedSeries { registry, metrics }
     }
 
-    impl Fixture {
+    impl NamedSeries {
         fn choose(&self, calls: &[(&str, i64)]) {
             let calls = calls.iter().map(|(it, calls)| ((*it).to_owned(), *calls));
             self.metrics.choose(calls.collect());
