@@ -27,7 +27,18 @@ create table administration_cuts (
 alter table administration_records enable row level security;
 alter table administration_cuts enable row level security;
 
--- Appends a record. Waits for the transaction that appended before, if that still runs.
+-- Waits for the transaction that changed something before, if that still runs. It is taken before rows are locked, so that
+-- changes do not wait for each other in a circle.
+create function await_administration() returns trigger
+language plpgsql volatile
+as $$
+begin
+    perform pg_advisory_xact_lock(hashtextextended('administration', 0));
+    return null;
+end
+$$;
+
+-- Appends a record.
 create function append_administration(change jsonb) returns void
 language plpgsql volatile security definer
 set search_path = public, pg_temp
@@ -100,6 +111,17 @@ begin
 end
 $$;
 
+-- Records that a table was emptied. Its rows are not in the record.
+create function record_emptying() returns trigger
+language plpgsql volatile security definer
+set search_path = public, pg_temp
+as $$
+begin
+    perform append_administration(jsonb_build_object('what', tg_table_name, 'action', 'emptied'));
+    return null;
+end
+$$;
+
 create function refuse_administration_change() returns trigger
 language plpgsql
 as $$
@@ -131,14 +153,18 @@ begin
 end
 $$;
 
-revoke all on function append_administration(jsonb), record_administration(), refuse_administration_change(),
-    prune_administration(bigint) from public;
+revoke all on function await_administration(), append_administration(jsonb), record_administration(), record_emptying(),
+    refuse_administration_change(), prune_administration(bigint) from public;
 
 -- What processes do under their own roles is no administration, and what a foreign key or another trigger does follows
--- from a change that is recorded.
+-- from a change that is recorded. `archway dev` on a given server logs in as the owner and sets the role.
 do $$
 declare
     recorded record;
+    administers constant text := $when$pg_trigger_depth() = 0
+        and session_user not in ('archway_gateway', 'archway_worker', 'archway_sync')
+        and coalesce(current_setting('role', true), 'none')
+            not in ('archway_gateway', 'archway_worker', 'archway_sync')$when$;
 begin
     for recorded in
         select * from (values
@@ -157,9 +183,14 @@ begin
         ) as t (name, events)
     loop
         execute format(
-            'create trigger administration_recorded after %s on %I for each row
-             when (pg_trigger_depth() = 0 and session_user not in (''archway_gateway'', ''archway_worker'', ''archway_sync''))
-             execute function record_administration()', recorded.events, recorded.name);
+            'create trigger administration_awaited before %s on %I for each statement when (%s)
+             execute function await_administration()', recorded.events, recorded.name, administers);
+        execute format(
+            'create trigger administration_recorded after %s on %I for each row when (%s)
+             execute function record_administration()', recorded.events, recorded.name, administers);
+        execute format(
+            'create trigger administration_emptied before truncate on %I for each statement
+             execute function record_emptying()', recorded.name);
     end loop;
 end
 $$;

@@ -157,16 +157,20 @@ fn exact(micros: i64) -> String {
 struct PrunedMonths<'a> {
     before: &'a str,
     months: u32,
+    /// Records of administration.
+    changes: u64,
 }
 
 impl Answer for PrunedMonths<'_> {
     fn text(&self) -> String {
-        match self.months {
-            0 => format!("no month before {} has audit records", self.before),
-            months => format!(
-                "{months} months of audit records before {} removed",
-                self.before
-            ),
+        let (before, changes) = (self.before, self.changes);
+        let months = match self.months {
+            0 => format!("no month before {before} has audit records"),
+            months => format!("{months} months of audit records before {before} removed"),
+        };
+        match changes {
+            0 => months,
+            changes => format!("{months}; {changes} records of administration removed"),
         }
     }
 }
@@ -189,11 +193,13 @@ async fn prune<'a>(
     let verified =
         installation.read(async |tx, _| Ok(tx.verify_audit_cuts(*before, &secret).await?));
     let verified = verified.await?;
-    let months =
+    let pruned =
         installation.change(async |tx, _| Ok(tx.prune_audit(*before, &verified, &secret).await?));
+    let (months, changes) = pruned.await?;
     Ok(PrunedMonths {
         before: month,
-        months: months.await?,
+        months,
+        changes,
     })
 }
 

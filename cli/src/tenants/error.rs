@@ -89,6 +89,12 @@ pub enum TenantError {
          which; nothing was removed"
     )]
     Tampered,
+    /// The records of administration to remove are not what was recorded.
+    #[error(
+        "the records of administration to remove are not what was recorded: `archway audit verify` shows \
+         which; nothing was removed"
+    )]
+    TamperedAdministration,
     /// The erasure of memory was refused.
     #[error(transparent)]
     Memory(#[from] MemoryError),
@@ -137,8 +143,8 @@ pub enum TenantError {
     },
 }
 
-/// SQLSTATE of a lock timeout.
-const LOCK_NOT_AVAILABLE: &str = "55P03";
+/// SQLSTATE of a lock timeout, and of a deadlock that the database ended.
+const NO_LOCK: [&str; 2] = ["55P03", "40P01"];
 
 /// The command that lists objects of a kind.
 fn list_of(kind: &str) -> &'static str {
@@ -155,7 +161,7 @@ fn list_of(kind: &str) -> &'static str {
 pub(super) fn query(what: &'static str) -> impl FnOnce(sqlx::Error) -> TenantError {
     move |source| {
         let code = source.as_database_error().and_then(|error| error.code());
-        if code.is_some_and(|code| code == LOCK_NOT_AVAILABLE) {
+        if code.is_some_and(|code| NO_LOCK.contains(&&*code)) {
             return TenantError::Busy;
         }
         TenantError::Query { what, source }

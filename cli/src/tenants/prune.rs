@@ -57,7 +57,8 @@ impl TenantsTx {
     }
 
     /// Removes the months that ended before a moment, of all tenants, and stores where their chains
-    /// were cut. Returns how many months there were. The moment is the beginning of a month in UTC.
+    /// were cut. Returns how many months there were, and how many
+    /// records of administration were removed with them. The moment is the beginning of a month in UTC.
     /// Chains that `verified` doesn't cover are verified now, so tampered records stay as evidence.
     ///
     /// # Errors
@@ -67,13 +68,15 @@ impl TenantsTx {
         before: SystemTime,
         verified: &AuditCuts,
         secret: &RootSecret,
-    ) -> Result<u32, TenantError> {
+    ) -> Result<(u32, u64), TenantError> {
+        let before = micros(before);
+        // Before the lock, which keeps gateways from writing records.
+        let administration = self.prune_administration(before, secret).await?;
         // Nothing may be appended between computing the cuts and removing what precedes them.
         sqlx::query!("lock table audit_records in share row exclusive mode")
             .execute(&mut *self.tx)
             .await
             .map_err(query(WHAT))?;
-        let before = micros(before);
         for (chain, cut) in self.audit_cuts(before, secret).await? {
             if verified.0.get(&chain) != Some(&cut) {
                 self.verify_cut(chain, cut, secret).await?;
@@ -88,8 +91,7 @@ impl TenantsTx {
         .fetch_one(&mut *self.tx)
         .await
         .map_err(query(WHAT))?;
-        self.prune_administration(before, secret).await?;
-        Ok(pruned.unsigned_abs())
+        Ok((pruned.unsigned_abs(), administration.unsigned_abs()))
     }
 
     /// Where each chain must be cut to remove the records before a moment.

@@ -147,7 +147,7 @@ impl TenantsTx {
         Ok(changed.rows_affected() > 0)
     }
 
-    /// Erases a disabled tenant: all its rows, in every table. This frees its slug.
+    /// Erases a disabled tenant: all its rows, in every table but the records of administration. This frees its slug.
     ///
     /// # Errors
     /// [`TenantError::InUse`] unless it is disabled.

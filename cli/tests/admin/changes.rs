@@ -151,6 +151,26 @@ fn records_outlive_their_tenant_and_are_in_the_transaction_of_the_change() {
 }
 
 #[test]
+fn an_emptied_table_is_recorded_and_what_a_process_changes_is_not() {
+    let installation = Installation::new();
+    installation.run("tenant create acme").ok();
+    let before = records(&installation).len();
+    // As a function that a process calls, under a login that is the owner's: so is `archway dev` on a given server.
+    installation.sql(
+        "create function change_tenants() returns void language sql security definer \
+             as $$ update tenants set created_at = now() $$; \
+         grant execute on function change_tenants() to archway_sync; \
+         set role archway_sync; select change_tenants(); reset role",
+    );
+    assert_eq!(records(&installation).len(), before);
+    installation.sql("select change_tenants(); truncate access_rules");
+    let left = records(&installation).split_off(before);
+    let changes: Vec<Value> = left.iter().map(change).collect();
+    assert_eq!(changes[0][1], "changed", "{changes:?}");
+    assert_eq!(changes[1], json!(["access_rules", "emptied", null, null]));
+}
+
+#[test]
 fn a_changed_or_removed_record_of_administration_is_detected() {
     let installation = Installation::new();
     for tenant in ["acme", "beta", "zeta"] {

@@ -18,6 +18,14 @@ pub enum Finding {
     Removed(i64, i64),
 }
 
+impl Finding {
+    /// Whether it is about a record up to this number.
+    pub fn is_up_to(self, last: i64) -> bool {
+        let (Finding::Changed(number) | Finding::Removed(number, _)) = self;
+        number <= last
+    }
+}
+
 /// A position in a chain: where pruning cut it, or where it ended at an earlier verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChainPosition {

@@ -90,6 +90,7 @@ async fn prune_verified(
     tenants
         .change(async |tx| tx.prune_audit(next, verified, stack.secret()).await)
         .await
+        .map(|(months, _)| months)
 }
 
 async fn next_month(owner: &PgPool) -> SystemTime {

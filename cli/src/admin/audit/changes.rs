@@ -12,6 +12,7 @@ use archway_proto::misleading::visible_json;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
 use super::super::AdminError;
 use super::super::connect::Installation;
@@ -21,8 +22,8 @@ use super::super::usage::read_since;
 use super::{exact, unwritten};
 use crate::tenants::{AdministrationQuery, AdministrationRecord, TenantsTx};
 
-/// Columns that say little to people. `--json` has them.
-const SELDOM_SHOWN: [&str; 5] = ["id", "tenant_id", "project_id", "created_at", "secret_line"];
+/// Columns that say little to people, as ids of 32 digits do. `--json` has them.
+const SELDOM_SHOWN: [&str; 4] = ["tenant_id", "project_id", "created_at", "secret_line"];
 
 /// Arguments of `archway audit changes`.
 #[derive(Debug, clap::Args)]
@@ -169,7 +170,8 @@ impl Change {
 fn pairs(columns: &Map<String, Value>) -> String {
     let columns = columns
         .iter()
-        .filter(|(name, value)| !value.is_null() && !SELDOM_SHOWN.contains(&name.as_str()));
+        .filter(|(name, value)| !value.is_null() && !SELDOM_SHOWN.contains(&name.as_str()))
+        .filter(|(name, value)| *name != "id" || !is_uuid(value));
     let columns: Vec<String> = columns
         .map(|(name, value)| match value {
             Value::String(text) => format!("{name}={text}"),
@@ -177,6 +179,12 @@ fn pairs(columns: &Map<String, Value>) -> String {
         })
         .collect();
     columns.join(", ")
+}
+
+fn is_uuid(value: &Value) -> bool {
+    value
+        .as_str()
+        .is_some_and(|text| Uuid::parse_str(text).is_ok())
 }
 
 impl Answer for Changes {
