@@ -212,6 +212,10 @@ pub(super) const DEFINERS: &[(&str, &str)] = &[
         "for the owner and its triggers alone: adds a record of what administration changed",
     ),
     (
+        "record_emptying",
+        "a trigger: says that the owner emptied a table, and answers nothing",
+    ),
+    (
         "record_administration",
         "a trigger: says which row somebody other than a running part changed, and answers nothing",
     ),
