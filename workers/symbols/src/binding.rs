@@ -92,6 +92,10 @@ const BINDING: [(&str, &[&str]); 7] = [
             "type_parameter",
             "declaration_expression",
             "catch_declaration",
+            // The name of an expression is visible inside of it alone.
+            "function_expression",
+            "generator_function",
+            "class",
         ],
     ),
     (
@@ -185,13 +189,14 @@ fn is_script(language: Language) -> bool {
 }
 
 /// Nodes with parameters, of values or types.
-const FUNCTIONS: [&str; 48] = [
+const FUNCTIONS: [&str; 49] = [
     "abstract_class_declaration",
     "abstract_method_signature",
     "anonymous_function",
     "anonymous_method_expression",
     "arrow_function",
     "call_signature",
+    "class",
     "class_declaration",
     "closure_expression",
     "construct_signature",

@@ -7,6 +7,7 @@ use crate::{
     receiver::{Before, imported_from, token_before, whole},
 };
 use archway_repo::syntax::Language;
+use tree_sitter::Node;
 
 /// An assignment of exports is this near to the root.
 const MAX_DEPTH: usize = 8;
@@ -77,7 +78,11 @@ pub(crate) fn classify<'t>(
     (is_import, is_local): (bool, bool),
 ) -> Option<(UseKind, Before<'t>)> {
     if is_import {
-        return Some((UseKind::Import, imported_from(language, path)));
+        return Some(match binding_of(text, path) {
+            Binding::Name => (UseKind::Import, imported_from(language, path)),
+            Binding::Other => (UseKind::Unbound, imported_from(language, path)),
+            Binding::Alias => (UseKind::Import, Before::Unknown),
+        });
     }
     if is_label(language, path) {
         return None;
@@ -101,11 +106,53 @@ pub(crate) fn classify<'t>(
     };
     let before = match before {
         // A key of an object or a member of a type, never a name in scope.
-        Before::Nothing if is_member_name(path) => Before::Unknown,
+        Before::Nothing if is_member_name(path) || is_intrinsic(text, path) => Before::Unknown,
         Before::Nothing => token_before(text, path),
         before => before,
     };
     Some((kind, before))
+}
+
+/// What an import binds where a name stands in it.
+enum Binding {
+    /// The name.
+    Name,
+    /// Another name or none, as for `a` in `import { a as b }`.
+    Other,
+    /// The name, to what has another one.
+    Alias,
+}
+
+fn binding_of(text: &str, path: Path<'_, '_>) -> Binding {
+    let mut at = path;
+    while matches!(at.up().kind(), "dotted_name" | "scoped_identifier") {
+        at = at.up();
+    }
+    let (of, field) = at.place();
+    let same =
+        |one: Node<'_>, other: Node<'_>| text.get(one.byte_range()) == text.get(other.byte_range());
+    let (Some(import), Some(name)) = (at.up().last(), path.last()) else {
+        return Binding::Name;
+    };
+    let (import, name) = (import.node, name.node);
+    let is_last = at
+        .last()
+        .is_some_and(|it| it.node.end_byte() == name.end_byte());
+    let is_other = |field: &str| {
+        let other = import.child_by_field_name(field);
+        other.is_some_and(|other| !same(other, name))
+    };
+    match (of, field) {
+        ("export_specifier", "name") => Binding::Other,
+        ("import_specifier" | "aliased_import", "name") | ("use_as_clause", "path") => {
+            match is_last && is_other("alias") {
+                true => Binding::Other,
+                false => Binding::Name,
+            }
+        }
+        ("import_specifier" | "aliased_import", "alias") if is_other("name") => Binding::Alias,
+        _ => Binding::Name,
+    }
 }
 
 fn is_member_name(path: Path<'_, '_>) -> bool {
@@ -113,6 +160,13 @@ fn is_member_name(path: Path<'_, '_>) -> bool {
         path.kind(),
         "property_identifier" | "private_property_identifier" | "field_identifier"
     )
+}
+
+/// Whether a name is of an element that JSX has itself: one with a small first letter is never in scope.
+fn is_intrinsic(text: &str, path: Path<'_, '_>) -> bool {
+    let is_element = path.up().kind().starts_with("jsx_") && path.field() == "name";
+    let name = path.last().and_then(|it| text.get(it.node.byte_range()));
+    is_element && name.is_some_and(|name| name.starts_with(char::is_lowercase))
 }
 
 /// How a name in `{ name }` uses the member of the object, too.

@@ -14,10 +14,11 @@ use crate::{
     define::Found,
     describe,
     names::Names,
-    naming::{self, Scope, name_text, row},
+    naming::{self, Open, Scope, name_text, row},
     path::{Path, Step, walk},
     receiver::Before,
-    separator,
+    separator, separators,
+    shared::Shared,
 };
 
 /// Definitions of one text, at most; a mebibyte of ordinary code has a tenth.
@@ -38,22 +39,11 @@ pub(crate) fn symbols(
     text: &str,
     cancel: &Cancel,
 ) -> Result<Symbols, SyntaxError> {
-    let syntax = language.parse(text.as_bytes(), cancel)?;
     let mut extractor = Extractor::new(language, text);
-    walk(&syntax, cancel, |path| extractor.visit(path))?;
+    separators::parsed(language, text, cancel, |syntax| {
+        walk(syntax, cancel, |path| extractor.visit(path))
+    })?;
     Ok(extractor.done())
-}
-
-/// A definition, or another owner of names, around the present node.
-struct Open {
-    end: usize,
-    /// Its definition; `None` for an `impl` or an extension of a type that is defined elsewhere.
-    definition: Option<u32>,
-    name: String,
-    kind: Kind,
-    /// Its members are exported with it, as those of a trait.
-    exports: bool,
-    is_test: bool,
 }
 
 struct Extractor<'a> {
@@ -64,6 +54,7 @@ struct Extractor<'a> {
     names: Names<'a>,
     /// Names that an export list names.
     exported: Vec<&'a str>,
+    shared: Shared<'a>,
     /// Where the present import ends.
     import_end: usize,
     columns: Columns<'a>,
@@ -78,6 +69,7 @@ impl<'a> Extractor<'a> {
             symbols: Symbols::default(),
             names: Names::default(),
             exported: Vec::new(),
+            shared: Shared::default(),
             import_end: 0,
             columns: Columns::of(text),
         }
@@ -116,15 +108,15 @@ impl<'a> Extractor<'a> {
         }
         if let Some((name, exports)) = define::extended(self.language, self.text, step.node) {
             let outer = self.open.last();
-            let opened = Open {
+            let is_test = outer.is_some_and(|outer| outer.is_test);
+            self.open(Open {
                 end: step.node.end_byte(),
                 definition: None,
                 name,
                 kind: Kind::Class,
                 exports,
-                is_test: outer.is_some_and(|outer| outer.is_test),
-            };
-            self.open(opened);
+                is_test,
+            });
         }
         None
     }
@@ -218,7 +210,7 @@ impl<'a> Extractor<'a> {
             return;
         }
         let is_import = node.start_byte() < self.import_end;
-        let is_local = self.open.iter().any(|open| open.kind.is_callable());
+        let is_local = self.shared.is_local(&self.open, path, name);
         let Some((kind, before)) =
             classify::classify(self.language, self.text, path, (is_import, is_local))
         else {
@@ -228,11 +220,11 @@ impl<'a> Extractor<'a> {
             self.exported.extend(self.text.get(node.byte_range()));
         }
         let receiver = self.receiver(before);
-        let Some(name) = self.names.number(name_text(self.text, node)) else {
+        let Some(number) = self.names.number(name) else {
             return;
         };
         let used = Use {
-            name,
+            name: number,
             line: row(node.start_position().row),
             column: self.columns.next(node),
             kind,

@@ -7,12 +7,14 @@
 // In the order in which a text passes through them.
 mod cache;
 mod headers;
+mod separators;
 mod extract;
 mod columns;
 mod adopt;
 mod path;
 mod naming;
 mod names;
+mod shared;
 mod define;
 mod modifiers;
 mod declarator;
@@ -115,8 +117,10 @@ pub struct Definition {
 pub enum UseKind {
     /// It is called, or an object of it is made.
     Call,
-    /// An import names it.
+    /// An import names it, and binds the name.
     Import,
+    /// An import or an export of another module names it, and binds no such name.
+    Unbound,
     /// It stands as a type.
     Type,
     /// A value is assigned to it.
@@ -125,6 +129,13 @@ pub enum UseKind {
     Other,
     /// A parameter or local variable of this name begins: no use, but later ones mean it.
     Local,
+}
+
+impl UseKind {
+    /// Whether an import names it.
+    pub fn is_import(self) -> bool {
+        matches!(self, UseKind::Import | UseKind::Unbound)
+    }
 }
 
 /// What stands before a name, as `a` in `a.name`.

@@ -4,6 +4,18 @@ use tree_sitter::Node;
 
 use crate::{Kind, path::Path};
 
+/// A definition, or another owner of names, around the present node.
+pub(crate) struct Open {
+    pub(crate) end: usize,
+    /// Its definition; `None` for an `impl` or an extension of a type that is defined elsewhere.
+    pub(crate) definition: Option<u32>,
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    /// Its members are exported with it, as those of a trait.
+    pub(crate) exports: bool,
+    pub(crate) is_test: bool,
+}
+
 /// What encloses the present node, as far as a definition depends on it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Scope<'a> {

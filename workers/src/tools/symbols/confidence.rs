@@ -7,7 +7,7 @@ use archway_symbols::{Definition, Kind, Local, Receiver, Scopes, Symbols, Use, U
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::modules::{family, file_and_folder, may_be};
+use super::modules::{family, file_and_folder, keeps_members, looks_among_members, may_be};
 
 // How sure it is that a use means the definition. Comments here are in no schema, which has a bound.
 #[derive(
@@ -34,6 +34,8 @@ pub(super) struct Target {
     pub(super) owner: Option<String>,
     /// Whether it can be used in the function around it alone.
     pub(super) is_nested: bool,
+    /// Whether it is in a type.
+    is_in_type: bool,
     pub(super) language: Language,
 }
 
@@ -65,6 +67,7 @@ impl Target {
             at,
             owner: owner.map(str::to_owned),
             is_nested: parent.is_some_and(|parent| parent.kind.is_callable()),
+            is_in_type: parent.is_some_and(|it| it.kind.is_type() || it.kind == Kind::Type),
             definition,
             language,
         })
@@ -133,7 +136,7 @@ impl UsingFile<'_> {
         if target.is_member() {
             return Some(self.member_in_same_file(used, target));
         }
-        let is_bare = used.receiver == Receiver::None && used.kind != UseKind::Import;
+        let is_bare = used.receiver == Receiver::None && !used.kind.is_import();
         if is_bare && !self.is_in_scope(&target.definition, used) {
             return None;
         }
@@ -184,13 +187,13 @@ impl UsingFile<'_> {
         if target.is_member() {
             return Some(self.member_of_other_file(used, bound));
         }
-        let is_bare = used.receiver == Receiver::None && used.kind != UseKind::Import;
+        let is_bare = used.receiver == Receiver::None && !used.kind.is_import();
         let is_own = || self.scopes.at(&target.definition.name, used.line).is_some();
         if is_bare && is_own() {
             return None;
         }
         Some(match used.receiver {
-            Receiver::Name(module) if used.kind == UseKind::Import => {
+            Receiver::Name(module) if used.kind.is_import() => {
                 let is_from = self.may_be(module, target);
                 Confidence::of(is_imported && is_from, is_imported)
             }
@@ -216,9 +219,11 @@ impl UsingFile<'_> {
             }
             // A bare name is an imported one, a field of a literal, or a member of a subclass.
             Receiver::None => {
+                let is_of_type = bound.target.is_in_type && keeps_members(self.language);
+                let is_bound = bound.by_name && is_imported && !is_of_type;
                 let is_inherited =
                     looks_among_members(self.language) || used.kind == UseKind::Write;
-                Confidence::of(bound.by_name && is_imported, names_owner && is_inherited)
+                Confidence::of(is_bound, names_owner && is_inherited)
             }
             _ if names_owner || is_imported => Confidence::Likely,
             _ => Confidence::Name,
@@ -283,10 +288,4 @@ impl UsingFile<'_> {
         let is_certain = is_module && is_imported && is_bound() && !is_local();
         Confidence::of(is_certain, is_imported || is_module)
     }
-}
-
-/// Whether a bare name may be a member of the type around.
-fn looks_among_members(language: Language) -> bool {
-    use Language::{CSharp, Cpp, Java, Ruby};
-    matches!(language, Java | CSharp | Cpp | Ruby)
 }

@@ -73,14 +73,17 @@ impl Place {
         };
         let name = name_at(&source.text, self.line, column);
         let name = name.ok_or_else(|| self.nothing("no name stands at that column"))?;
-        let named = numbered().find(|(_, it)| it.name_line == self.line && *it.name == *name);
-        if let Some(target) = named.and_then(|(at, _)| self.target(&source, at)) {
-            return Ok(target);
+        // A `#` is part of a script's private name, and of no other name.
+        for name in [&*name, name.trim_start_matches('#')] {
+            let named = numbered().find(|(_, it)| it.name_line == self.line && *it.name == *name);
+            if let Some(target) = named.and_then(|(at, _)| self.target(&source, at)) {
+                return Ok(target);
+            }
+            if self.is_used(symbols, name) {
+                return Ok(Pointed::Name(name.to_owned()));
+            }
         }
-        match self.is_used(symbols, &name) {
-            true => Ok(Pointed::Name(name)),
-            false => Err(self.nothing("the name at that column is no symbol")),
-        }
+        Err(self.nothing("the name at that column is no symbol"))
     }
 
     fn target(&self, source: &Source, at: usize) -> Option<Pointed> {
@@ -104,19 +107,24 @@ impl Place {
     }
 }
 
-/// The identifier around a column of a line, both counted from 1.
+/// The identifier around a column of a line, both counted from 1, with a `#` before it.
 fn name_at(text: &[u8], line: u32, column: u32) -> Option<String> {
     let line = text
         .split(|byte| *byte == b'\n')
         .nth((line as usize).checked_sub(1)?)?;
     let line: Vec<char> = String::from_utf8_lossy(line).chars().collect();
     let is_word = |c: &&char| c.is_alphanumeric() || **c == '_';
-    let (before, after) = line.split_at_checked((column as usize).checked_sub(1)?)?;
+    let at = (column as usize).checked_sub(1)?;
+    let at = at + usize::from(line.get(at) == Some(&'#'));
+    let (before, after) = line.split_at_checked(at)?;
     let start = before.iter().rev().take_while(is_word).count();
     let end = after.iter().take_while(is_word).count();
-    let name = line.iter().skip(before.len() - start).take(start + end);
-    let name: String = name.collect();
-    (end > 0).then_some(name)
+    let first = before.len() - start;
+    let sign = first
+        .checked_sub(1)
+        .filter(|it| line.get(*it) == Some(&'#'));
+    let name = line.get(sign.unwrap_or(first)..before.len() + end)?;
+    (end > 0).then(|| name.iter().collect())
 }
 
 /// The failure for a text that looks like a file: a file alone is no symbol.
@@ -152,11 +160,14 @@ mod tests {
 
     #[test]
     fn the_name_at_a_column_is_the_identifier_around_it() {
-        let text = "fn größe(a: u32) {}\n  one.two();\n".as_bytes();
+        let text = "fn größe(a: u32) {}\n  one.two();\n  it.#open + 1;\n".as_bytes();
         let name = |line, column| name_at(text, line, column);
         assert_eq!(name(1, 4), Some("größe".to_owned()));
         assert_eq!(name(1, 6), Some("größe".to_owned()));
         assert_eq!(name(2, 7), Some("two".to_owned()));
+        for column in [6, 7, 10] {
+            assert_eq!(name(3, column), Some("#open".to_owned()), "{column}");
+        }
         for (line, column) in [(1, 3), (1, 900), (2, 6), (9, 1), (0, 1), (1, 0)] {
             assert_eq!(name(line, column), None, "{line}:{column}");
         }

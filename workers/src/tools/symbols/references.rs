@@ -141,7 +141,7 @@ fn imported(
         .symbols
         .uses
         .iter()
-        .any(|it| it.kind == UseKind::Import);
+        .any(|it| it.kind.is_import());
     if !has_imports || !targets.iter().any(is_elsewhere) {
         return Ok(HashSet::new());
     }
@@ -261,7 +261,7 @@ fn excerpt(line: &str, column: u32) -> String {
 fn kind(used: &Use) -> Option<ReferenceKind> {
     Some(match used.kind {
         UseKind::Call => ReferenceKind::Call,
-        UseKind::Import => ReferenceKind::Import,
+        UseKind::Import | UseKind::Unbound => ReferenceKind::Import,
         UseKind::Type => ReferenceKind::Type,
         UseKind::Write => ReferenceKind::Write,
         UseKind::Other => ReferenceKind::Other,

@@ -10,7 +10,7 @@ use super::{
 impl UsingFile<'_> {
     /// Whether a parameter or a local variable of the name is meant.
     pub(super) fn is_hidden(&self, used: &Use) -> bool {
-        if used.receiver != Receiver::None || used.kind == UseKind::Import {
+        if used.receiver != Receiver::None || used.kind.is_import() {
             return false;
         }
         // A call where the local begins is none of it: `let size = size();`

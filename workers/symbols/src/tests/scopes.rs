@@ -32,12 +32,35 @@ fn locals_end_with_the_function_or_block_around() {
 }
 
 #[test]
+fn the_name_of_an_expression_is_local_to_it() {
+    let text = "const got = () => {\n  return async function got() {\n    got();\n  };\n};\n\
+        const a = class got {};\nconst b = function* got() {};\ngot();\n";
+    for language in [Language::JavaScript, Language::TypeScript, Language::Tsx] {
+        let expected = ["2-4", "6-6", "7-7"];
+        assert_eq!(visible(language, text, "got"), expected, "{language:?}");
+    }
+}
+
+#[test]
+fn what_python_declares_to_be_global_is_no_local() {
+    let text = "got = 1\ndef f():\n    global got\n    got = 2\n    def g():\n        got = 3\n    def h():\n\
+        \x20       nonlocal got\n        got = 4\n    got = 5\ndef i():\n    got = 6\n";
+    assert_eq!(visible(Language::Python, text, "got"), ["6-6", "12-12"]);
+    let uses = used(Language::Python, text, "got");
+    let writes: Vec<&String> = uses.iter().filter(|it| it.contains("write")).collect();
+    assert_eq!(
+        writes,
+        ["4:5 write in f", "9:9 write in h", "10:5 write in f"]
+    );
+}
+
+#[test]
 fn an_import_is_of_its_module() {
     let python = "from .gate import admit as a\nimport gate.admit\nfrom admit import x\n";
     assert_eq!(
         used(Language::Python, python, "admit"),
         [
-            "1:19 import of .gate",
+            "1:19 unbound of .gate",
             "2:13 import of ?",
             "3:6 import of ?"
         ]
@@ -52,6 +75,51 @@ fn an_import_is_of_its_module() {
             "3:9 other of ?"
         ]
     );
+}
+
+#[test]
+fn an_import_by_another_name_binds_that_one() {
+    let script = "import { admit as pass, other as gate } from './a';\nexport { admit } from './b';\nadmit();\n";
+    let python = "from a import admit as pass_, admit as admit\nfrom a import other as gate\n";
+    let rust = "use a::admit as pass;\nuse a::admit::b as c;\n";
+    for (language, text, expected) in [
+        (
+            Language::TypeScript,
+            script,
+            vec!["1:10 unbound of ./a", "2:10 unbound of ./b", "3:1 call"],
+        ),
+        (
+            Language::Python,
+            python,
+            vec!["1:15 unbound of a", "1:31 import of a", "1:40 import of a"],
+        ),
+        (Language::Rust, rust, vec!["1:8 unbound", "2:8 import"]),
+    ] {
+        assert_eq!(used(language, text, "admit"), expected, "{language:?}");
+    }
+    let gate = [
+        used(Language::TypeScript, script, "gate"),
+        used(Language::Python, python, "gate"),
+    ];
+    assert_eq!(gate, [["1:34 import of ?"], ["2:24 import of ?"]]);
+}
+
+#[test]
+fn elements_that_jsx_has_itself_are_no_names_in_scope() {
+    let text = "const a = <html><Html/><html.x/></html>;\n";
+    for (name, expected) in [
+        (
+            "html",
+            vec![
+                "1:12 call of ? in a",
+                "1:25 other in a",
+                "1:35 other of ? in a",
+            ],
+        ),
+        ("Html", vec!["1:18 call in a"]),
+    ] {
+        assert_eq!(used(Language::Tsx, text, name), expected, "{name}");
+    }
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn typescript_tells_calls_types_imports_and_writes_apart() {
     assert_eq!(
         used(Language::TypeScript, text, "Gate"),
         [
-            "1:10 import of ./net",
+            "1:10 unbound of ./net",
             "2:15 type in f",
             "2:28 type in f",
             "3:7 call in f",
@@ -111,7 +111,7 @@ fn typescript_tells_calls_types_imports_and_writes_apart() {
             "5:13 other in f",
             "6:19 local in admit2",
             "6:29 other in admit2",
-            "8:10 import of ./other",
+            "8:10 unbound of ./other",
         ]
     );
 }
