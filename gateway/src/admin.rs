@@ -12,7 +12,7 @@ use axum::{
     Router,
     extract::State,
     response::{IntoResponse, Response},
-    routing::get,
+    routing::{get, post},
 };
 use http::{StatusCode, header};
 use serde::Serialize;
@@ -25,7 +25,7 @@ use crate::{
     server::Port, store::Stores, upstream::Upstream,
 };
 pub(crate) use console::Console;
-pub use console::{ConsoleConfig, ConsoleTokenError};
+pub use console::{ConsoleConfig, ConsoleError, ConsoleTokenError};
 pub use registration::AdminAddress;
 use status::GatewayStatus;
 
@@ -74,6 +74,7 @@ pub(crate) fn port(listener: TcpListener, admin: Arc<Admin>) -> Port {
     if console {
         router = router
             .route("/console", get(console::answer))
+            .route("/console/sign-out", post(console::answer))
             .route("/console/{*page}", get(console::answer));
     }
     Port {

@@ -27,8 +27,10 @@ use session::Sessions;
 use store::Stores;
 use upstream::Upstream;
 
-pub use admin::{AdminAddress, ConsoleConfig, ConsoleTokenError};
-pub use auth::{AuthConfig, Identity, IssuerProblem, IssuersError, KeyId, KeyText};
+pub use admin::{AdminAddress, ConsoleConfig, ConsoleError, ConsoleTokenError};
+pub use auth::{
+    AuthConfig, Identity, IssuerProblem, IssuersError, KeyId, KeyText, LoginConfigError,
+};
 pub use breaker::BreakerConfig;
 pub use config::{GatewayConfig, GatewayConfigError};
 pub use limits::{LimitsConfig, LimitsError, WhenDown};
@@ -111,7 +113,7 @@ impl Gateway {
         let catalog_cache = CatalogCache::new(stores.clone(), config.upstream.pool.clone());
         let sessions = Arc::new(Sessions::new(secret.clone(), stores.clone()));
         let limits = Arc::new(Limits::new(&config.limits, metrics.clone())?);
-        let cursors = Cursors::new(secret.clone());
+        let root = secret.clone();
         let trail = metrics.audit().clone();
         let (audit, records) = Audit::new(stores.clone(), secret.clone(), config.name(), trail);
         let auth = Auth::new(&config.auth, stores.clone(), secret, metrics.clone())?;
@@ -126,7 +128,7 @@ impl Gateway {
                     catalog: catalog.clone(),
                     breaker: breaker.clone(),
                     upstream: upstream.clone(),
-                    cursors,
+                    cursors: Cursors::new(root.clone()),
                     audit: audit.clone(),
                     metrics: metrics.clone(),
                     sampler: Sampler::new(&config.sampling),
@@ -136,7 +138,7 @@ impl Gateway {
         });
         let admin = Arc::new(Admin {
             name: config.name(),
-            console: Console::new(&config.console, &config.guard, &metrics)?,
+            console: Console::new(config, root, &metrics)?,
             audit,
             catalog,
             limits,
@@ -247,6 +249,7 @@ impl Gateway {
                 changes.run(&drained),
                 // Calls that end during the drain are recorded.
                 async { records.lock().await.run(&drained).await },
+                Console::run(parts.console.as_ref(), &drained),
                 async {
                     if let Some(address) = &self.admin_address {
                         address.run(parts, &drained).await;

@@ -78,6 +78,7 @@ struct SecretLine {
     id: String,
     api_keys: hmac::Key,
     cursors: LessSafeKey,
+    cookies: LessSafeKey,
     sessions: hmac::Key,
     arguments: hmac::Key,
     records: hmac::Key,
@@ -179,6 +180,30 @@ impl RootSecret {
         })
     }
 
+    /// Encrypts what a browser keeps for the operator's page, bound to `context`: 28 bytes longer than `plain`.
+    pub(crate) fn seal_cookie(&self, context: &[u8], plain: &[u8]) -> Result<Vec<u8>, SecretError> {
+        let mut sealed = vec![0; NONCE_LEN];
+        rand::fill(&mut sealed)?;
+        let nonce = Nonce::try_assume_unique_for_key(&sealed)?;
+        let mut bytes = plain.to_vec();
+        let key = &self.newest.cookies;
+        key.seal_in_place_append_tag(nonce, Aad::from(context), &mut bytes)?;
+        sealed.append(&mut bytes);
+        Ok(sealed)
+    }
+
+    /// Decrypts what was sealed for the same `context` under any line.
+    pub(crate) fn open_cookie(&self, context: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
+        let (nonce, sealed) = sealed.split_at_checked(NONCE_LEN)?;
+        self.lines().find_map(|line| {
+            let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+            let mut bytes = sealed.to_vec();
+            let key = &line.cookies;
+            let plain = key.open_in_place(nonce, Aad::from(context), &mut bytes);
+            Some(plain.ok()?.to_vec())
+        })
+    }
+
     /// The MAC of a call's arguments under the newest line.
     pub(crate) fn digest_arguments(&self, arguments: &[u8]) -> [u8; 32] {
         tag(&self.newest.arguments, arguments)
@@ -237,10 +262,8 @@ impl SecretLine {
         Ok(SecretLine {
             id: id.to_owned(),
             api_keys: hmac::Key::new(hmac::HMAC_SHA256, &derive(&root, "api-key")?),
-            cursors: LessSafeKey::new(UnboundKey::new(
-                &AES_256_GCM_SIV,
-                &derive(&root, "short-cursor")?,
-            )?),
+            cursors: sealing(&root, "short-cursor")?,
+            cookies: sealing(&root, "page-cookie")?,
             sessions: hmac::Key::new(hmac::HMAC_SHA256, &derive(&root, "session")?),
             arguments: hmac::Key::new(hmac::HMAC_SHA256, &derive(&root, "audit-arguments")?),
             records: hmac::Key::new(hmac::HMAC_SHA256, &derive(&root, "audit-records")?),
@@ -276,6 +299,11 @@ fn is_weak(bytes: &[u8]) -> bool {
         || counts(1)
         || counts(u8::MAX)
         || is_text
+}
+
+fn sealing(root: &hkdf::Prk, label: &str) -> Result<LessSafeKey, SecretError> {
+    let key = UnboundKey::new(&AES_256_GCM_SIV, &derive(root, label)?)?;
+    Ok(LessSafeKey::new(key))
 }
 
 fn derive(root: &hkdf::Prk, label: &str) -> Result<[u8; 32], SecretError> {

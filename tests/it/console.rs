@@ -3,6 +3,7 @@
 mod many;
 mod pages;
 mod pictures;
+mod sign_in;
 
 use archway_gateway::terms::Level;
 use archway_proto::misleading::misleads;

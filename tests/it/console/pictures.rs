@@ -13,7 +13,7 @@ use super::{SCRIPT, has_row, pages, with_page};
 
 /// Runs a headless Chromium on this page and returns its standard output. `ARCHWAY_TEST_CHROMIUM` is its
 /// path.
-async fn browse(options: &[&str], url: &str) -> String {
+pub(super) async fn browse(options: &[&str], url: &str) -> String {
     let browser = std::env::var_os("ARCHWAY_TEST_CHROMIUM")
         .expect("run the tests with tests/run, which installs the browser");
     let profile = TempDir::new().unwrap();

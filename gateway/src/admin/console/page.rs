@@ -1,9 +1,23 @@
 //! What all pages share: head, navigation, search fields, tiles.
 
+use std::sync::LazyLock;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use http::{HeaderName, header};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{STYLE, address::Place, table::Color};
+use super::{address::Place, sign_in::SIGN_OUT, table::Color};
 
+/// The style sheet.
+const STYLE: &str = include_str!("page.css");
+/// What a page may do in a browser: use its own style sheet, and send its own forms.
+static POLICY: LazyLock<String> = LazyLock::new(|| {
+    let style = STANDARD.encode(digest(&SHA256, STYLE.as_bytes()));
+    format!(
+        "default-src 'none'; style-src 'sha256-{style}'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+    )
+});
 /// Interval of the refresh, in seconds.
 pub(super) const REFRESH: u32 = 5;
 
@@ -11,6 +25,8 @@ pub(super) const REFRESH: u32 = 5;
 pub(super) struct Page<'a> {
     /// The gateway that made it; may be empty.
     pub(super) gateway: &'a str,
+    /// Who is signed in, if pages know that.
+    pub(super) visitor: Option<&'a str>,
     pub(super) title: &'a str,
     pub(super) place: &'a Place,
     /// Whether the browser loads it again every few seconds.
@@ -21,37 +37,23 @@ pub(super) struct Page<'a> {
 impl Page<'_> {
     /// The whole document.
     pub(super) fn html(&self) -> Markup {
-        html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    @if self.refreshes { meta http-equiv="refresh" content=(REFRESH); }
-                    title { "Archway " (self.title) }
-                    style { (PreEscaped(STYLE)) }
-                }
-                body {
-                    a class="skip" href="#content" { "Skip to the content" }
-                    header {
-                        p class="brand" { "Archway" }
-                        nav aria-label="Pages" {
-                            (self.tab(&Place::Overview, "Overview"))
-                            (self.tab(&Place::Tenants, "Tenants"))
-                            (self.tab(&Place::Calls, "Calls"))
-                        }
-                        span class="about" {
-                            "by gateway " @if self.gateway.is_empty() { "without a name" } @else { (self.gateway) }
-                            ", version " (env!("CARGO_PKG_VERSION"))
-                        }
-                    }
-                    main id="content" {
-                        h1 { (self.title) }
-                        (self.content)
-                    }
+        let header = html! {
+            nav aria-label="Pages" {
+                (self.tab(&Place::Overview, "Overview"))
+                (self.tab(&Place::Tenants, "Tenants"))
+                (self.tab(&Place::Calls, "Calls"))
+            }
+            span class="about" {
+                "by gateway " @if self.gateway.is_empty() { "without a name" } @else { (self.gateway) }
+                ", version " (env!("CARGO_PKG_VERSION"))
+            }
+            @if let Some(visitor) = self.visitor {
+                form class="visitor" action=(SIGN_OUT) method="post" {
+                    span { (visitor) } " " button { "Sign out" }
                 }
             }
-        }
+        };
+        document(self.title, self.refreshes, &header, &self.content)
     }
 
     fn tab(&self, place: &Place, name: &str) -> Markup {
@@ -60,6 +62,48 @@ impl Page<'_> {
             other => other,
         };
         html! { a href=(place.path()) aria-current=[(own == place).then_some("page")] { (name) } }
+    }
+}
+
+/// A page for somebody who is not let in.
+pub(super) fn plain(title: &str, content: &Markup) -> Markup {
+    document(title, false, &html! {}, content)
+}
+
+/// The headers of each page.
+pub(super) fn headers() -> [(HeaderName, &'static str); 5] {
+    [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::CONTENT_SECURITY_POLICY, POLICY.as_str()),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+    ]
+}
+
+fn document(title: &str, refreshes: bool, header: &Markup, content: &Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                @if refreshes { meta http-equiv="refresh" content=(REFRESH); }
+                title { "Archway " (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                a class="skip" href="#content" { "Skip to the content" }
+                header {
+                    p class="brand" { "Archway" }
+                    (header)
+                }
+                main id="content" {
+                    h1 { (title) }
+                    (content)
+                }
+            }
+        }
     }
 }
 
