@@ -138,7 +138,7 @@ impl Gateway {
         });
         let admin = Arc::new(Admin {
             name: config.name(),
-            console: Console::new(config, root, &metrics)?,
+            console: Console::new(&config.console, &config.guard, root, &metrics)?,
             audit,
             catalog,
             limits,

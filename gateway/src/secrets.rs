@@ -12,10 +12,12 @@ use std::{
 };
 
 use aws_lc_rs::{
-    aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
+    aead::{AES_256_GCM_SIV, LessSafeKey, UnboundKey},
     hkdf, hmac, rand,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+
+mod sealed;
 
 /// Enough for some hundred lines. A longer file is not a root secret, or has no end (a device).
 const LARGEST_FILE: u64 = 64 * 1024;
@@ -158,52 +160,6 @@ impl RootSecret {
         self.lines().any(|known| known.id == line)
     }
 
-    /// Encrypts a cursor, bound to `context`: 16 bytes longer than `plain`, as the nonce is not sent with it.
-    pub(crate) fn seal_cursor(
-        &self,
-        context: &[u8; 32],
-        plain: &[u8],
-    ) -> Result<Vec<u8>, SecretError> {
-        let (mut sealed, key) = (plain.to_vec(), &self.newest.cursors);
-        key.seal_in_place_append_tag(nonce_of(context), Aad::from(context), &mut sealed)?;
-        Ok(sealed)
-    }
-
-    /// Decrypts a cursor sealed for the same `context` under any line.
-    pub(crate) fn open_cursor(&self, context: &[u8; 32], sealed: &[u8]) -> Option<Vec<u8>> {
-        self.lines().find_map(|line| {
-            let (mut bytes, nonce) = (sealed.to_vec(), nonce_of(context));
-            let plain = line
-                .cursors
-                .open_in_place(nonce, Aad::from(context), &mut bytes);
-            Some(plain.ok()?.to_vec())
-        })
-    }
-
-    /// Encrypts what a browser keeps for the operator's page, bound to `context`: 28 bytes longer than `plain`.
-    pub(crate) fn seal_cookie(&self, context: &[u8], plain: &[u8]) -> Result<Vec<u8>, SecretError> {
-        let mut sealed = vec![0; NONCE_LEN];
-        rand::fill(&mut sealed)?;
-        let nonce = Nonce::try_assume_unique_for_key(&sealed)?;
-        let mut bytes = plain.to_vec();
-        let key = &self.newest.cookies;
-        key.seal_in_place_append_tag(nonce, Aad::from(context), &mut bytes)?;
-        sealed.append(&mut bytes);
-        Ok(sealed)
-    }
-
-    /// Decrypts what was sealed for the same `context` under any line.
-    pub(crate) fn open_cookie(&self, context: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
-        let (nonce, sealed) = sealed.split_at_checked(NONCE_LEN)?;
-        self.lines().find_map(|line| {
-            let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
-            let mut bytes = sealed.to_vec();
-            let key = &line.cookies;
-            let plain = key.open_in_place(nonce, Aad::from(context), &mut bytes);
-            Some(plain.ok()?.to_vec())
-        })
-    }
-
     /// The MAC of a call's arguments under the newest line.
     pub(crate) fn digest_arguments(&self, arguments: &[u8]) -> [u8; 32] {
         tag(&self.newest.arguments, arguments)
@@ -269,14 +225,6 @@ impl SecretLine {
             records: hmac::Key::new(hmac::HMAC_SHA256, &derive(&root, "audit-records")?),
         })
     }
-}
-
-/// The nonce of all cursors of one context. Under AES-GCM-SIV (RFC 8452, 9) a nonce that repeats reveals which of
-/// the texts are equal, and nothing else.
-fn nonce_of(context: &[u8; 32]) -> Nonce {
-    let mut nonce = [0; NONCE_LEN];
-    nonce.copy_from_slice(&context[..NONCE_LEN]);
-    Nonce::assume_unique_for_key(nonce)
 }
 
 fn tag(key: &hmac::Key, message: &[u8]) -> [u8; 32] {

@@ -23,13 +23,18 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::Admin;
-use crate::{config::GatewayConfig, metrics::Metrics, secrets::RootSecret, server::guard::Guard};
+use crate::{
+    metrics::Metrics,
+    secrets::RootSecret,
+    server::guard::{Guard, GuardConfig},
+};
 pub use access::ConsoleTokenError;
 pub use config::{ConsoleConfig, ConsoleError};
 
 use access::{Access, Visitor};
 use address::{Place, Query};
 use answers::{Answers, MOST_QUERIES};
+use live::Feeds;
 
 mod access;
 mod address;
@@ -41,6 +46,7 @@ mod cookies;
 mod door;
 mod filter;
 mod keys;
+mod live;
 mod outcome;
 mod overview;
 mod page;
@@ -63,6 +69,16 @@ pub(crate) struct Console {
     access: Access,
     queries: Semaphore,
     overview: Mutex<Option<(Instant, Arc<Answers>)>>,
+    feeds: Feeds,
+}
+
+/// What a page is about.
+struct Content {
+    title: String,
+    /// What stands above the rest and stays as it is.
+    lead: Markup,
+    /// What may change by itself.
+    live: Markup,
 }
 
 impl Console {
@@ -71,21 +87,23 @@ impl Console {
     /// # Errors
     /// [`ConsoleError`].
     pub(crate) fn new(
-        config: &GatewayConfig,
+        config: &ConsoleConfig,
+        hosts: &GuardConfig,
         secret: Arc<RootSecret>,
         metrics: &Arc<Metrics>,
     ) -> Result<Option<Self>, ConsoleError> {
-        if !config.console.console {
+        if !config.console {
             return Ok(None);
         }
-        let access = Access::new(&config.console, secret, metrics)?;
+        let access = Access::new(config, secret, metrics)?;
         metrics.recent_calls().keep();
         Ok(Some(Console {
             began: Instant::now(),
-            hosts: Guard::new(&config.guard),
+            hosts: Guard::new(hosts),
             access,
             queries: Semaphore::new(MOST_QUERIES),
             overview: Mutex::default(),
+            feeds: Feeds::default(),
         }))
     }
 
@@ -112,45 +130,38 @@ impl Console {
             || self.hosts.names_this_gateway(request)
     }
 
-    /// The content of a page and its title; `None` if what it is about does not exist.
-    async fn content(
-        &self,
-        admin: &Admin,
-        place: &Place,
-        query: &Query,
-    ) -> Option<(String, Markup)> {
+    /// The content of a page; `None` if what it is about does not exist.
+    async fn content(&self, admin: &Admin, place: &Place, query: &Query) -> Option<Content> {
         let stores = &admin.stores;
-        let found = match place {
+        let nothing = html! {};
+        let (title, lead, live) = match place {
             Place::Overview => {
                 let answers = self.answers(stores).await;
-                let refresh = html! {
-                    p class="pages" {
-                        @if query.has(NO_REFRESH) { a href="?" { "refresh every " (page::REFRESH) " s" } }
-                        @else { a href={ "?" (NO_REFRESH) } { "stop refreshing" } }
-                    }
-                };
-                let content = overview::content(self, admin, &answers);
-                ("Overview".to_owned(), html! { (refresh) (content) })
+                let live = overview::content(self, admin, &answers);
+                ("Overview".to_owned(), nothing, live)
             }
-            Place::Tenants => (
-                "Tenants".to_owned(),
-                tenants::list(self, stores, query).await,
-            ),
-            Place::Calls => ("Calls".to_owned(), calls::page(self, stores, query).await),
+            Place::Tenants => {
+                let list = tenants::list(self, stores, query).await;
+                ("Tenants".to_owned(), nothing, list)
+            }
+            Place::Calls => {
+                let list = calls::page(self, stores, query).await;
+                ("Calls".to_owned(), filter::form(query), list)
+            }
             Place::Tenant(tenant) => {
                 let content = tenants::one(self, stores, tenant, query).await?;
-                (format!("Tenant {tenant}"), content)
+                (format!("Tenant {tenant}"), nothing, content)
             }
             Place::Key(tenant, key) => {
                 let content = keys::one(self, stores, (tenant, key), query).await?;
-                (format!("Key {key} of {tenant}"), content)
+                (format!("Key {key} of {tenant}"), nothing, content)
             }
             Place::Project(tenant, project) => {
                 let content = projects::one(self, stores, (tenant, project), query).await?;
-                (format!("Project {project} of {tenant}"), content)
+                (format!("Project {project} of {tenant}"), nothing, content)
             }
         };
-        Some(found)
+        Some(Content { title, lead, live })
     }
 }
 
@@ -172,6 +183,10 @@ pub(super) async fn answer(State(admin): State<Arc<Admin>>, request: Request) ->
         Ok(visitor) => visitor,
         Err(refusal) => return *refusal,
     };
+    let asked = (request.uri.path(), request.uri.query());
+    if let Some(answer) = live::answer(&admin, &console.feeds, asked, visitor.ends()) {
+        return answer;
+    }
     let mut response = Box::pin(shown(console, &admin, &request, &visitor)).await;
     let took = format!("page;dur={:.1}", began.elapsed().as_secs_f64() * 1_000.0);
     if let Ok(took) = HeaderValue::try_from(took) {
@@ -194,17 +209,19 @@ async fn shown(console: &Console, admin: &Admin, request: &Parts, visitor: &Visi
     } else {
         StatusCode::NOT_FOUND
     };
-    let (title, content) = found.unwrap_or_else(|| {
-        let nothing = html! { p { "Nothing of this name is here." } };
-        ("Not found".to_owned(), nothing)
+    let stream = place.as_ref().filter(|_| found.is_some());
+    let stream = stream.and_then(|place| live::stream_of(place, &query));
+    let content = found.unwrap_or_else(|| Content {
+        title: "Not found".to_owned(),
+        lead: html! {},
+        live: html! { p { "Nothing of this name is here." } },
     });
-    let place = place.unwrap_or(Place::Overview);
     let page = page::Page {
         gateway: &admin.name,
         visitor: visitor.name(),
-        title: &title,
-        place: &place,
-        refreshes: place == Place::Overview && status == StatusCode::OK && !query.has(NO_REFRESH),
+        place: place.as_ref(),
+        is_still: query.has(NO_REFRESH),
+        stream,
         content,
     };
     // Parts of it were written by callers and workers.

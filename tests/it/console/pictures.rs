@@ -13,7 +13,7 @@ use super::{SCRIPT, has_row, pages, with_page};
 
 /// Runs a headless Chromium on this page and returns its standard output. `ARCHWAY_TEST_CHROMIUM` is its
 /// path.
-pub(super) async fn browse(options: &[&str], url: &str) -> String {
+async fn browse(options: &[&str], url: &str) -> String {
     let browser = std::env::var_os("ARCHWAY_TEST_CHROMIUM")
         .expect("run the tests with tests/run, which installs the browser");
     let profile = TempDir::new().unwrap();
@@ -71,7 +71,7 @@ async fn a_browser_shows_the_page_and_runs_nothing_that_callers_wrote() {
 }
 
 /// Two tenants that call for a day, one of which has nearly spent its month.
-async fn a_day_of_calls() -> Stack {
+pub(super) async fn a_day_of_calls() -> Stack {
     let repo = Repo::new()
         .file("src/lib.rs", "fn sesame() {}\n")
         .file(".env", "A=1\n")

@@ -9,7 +9,11 @@ use e2e::{Proxy, Stack};
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::{pages, pictures};
+use super::{
+    browser::{Browser, DESKTOP, View},
+    fits::MEASURE,
+    pages,
+};
 use crate::programs::{Talk, given};
 use visitor::Visitor;
 
@@ -233,20 +237,41 @@ async fn beside_the_provider_the_token_lets_programs_and_people_in() {
         (303, Some("/console"))
     );
     assert_eq!(visitor.get("/console").await.status, 200);
-    // Without a token file there is no such address.
+    // Or at the provider.
     let mut other = Visitor::new(&installation.page);
     assert_eq!(other.sign_in_as("ada").await.status, 200);
 }
 
 #[tokio::test]
-async fn a_real_browser_signs_in_at_the_real_provider() {
+async fn a_real_browser_signs_in_at_the_real_provider_and_out() {
     let Some(installation) = installation("client_id: public", false).await else {
         return;
     };
-    let url = format!("{}/console/sign-in?to=/console/tenants", installation.page);
-    let shown = pictures::browse(&["--dump-dom"], &url).await;
-    assert!(
-        shown.contains("<h1>Tenants</h1>") && shown.contains("ada@example"),
-        "{shown}"
-    );
+    let mut browser = Browser::start().expect("Node is there");
+    let url = format!("{}/console/tenants", installation.page);
+    for (dark, width) in [(false, 360), (true, 1280)] {
+        browser.visit(&url, View { width, dark }).await;
+        assert_eq!(browser.run(MEASURE).await, json!([]), "to sign in");
+    }
+    browser.follow("a.button").await;
+    let text = browser.run("document.body.innerText").await;
+    assert!(text.as_str().unwrap().contains("ada@example"), "{text}");
+    let title = browser
+        .run("document.querySelector('h1').textContent")
+        .await;
+    assert_eq!(title, "Tenants", "it comes back");
+    for (dark, width) in [(false, 360), (true, 1280)] {
+        browser.visit(&url, View { width, dark }).await;
+        assert_eq!(browser.run(MEASURE).await, json!([]), "signed in");
+    }
+    browser.follow("form.visitor button").await;
+    let title = browser
+        .run("document.querySelector('h1').textContent")
+        .await;
+    assert_eq!(title, "Signed out");
+    browser.visit(&url, DESKTOP).await;
+    let title = browser
+        .run("document.querySelector('h1').textContent")
+        .await;
+    assert_eq!(title, "Sign in");
 }

@@ -5,7 +5,7 @@
 //! a session at an address of its own. The digests of both tokens are compared in constant time. A token of 32 random
 //! characters cannot be guessed, so guesses are not counted.
 
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use aws_lc_rs::{
     constant_time::verify_slices_are_equal,
@@ -14,11 +14,12 @@ use aws_lc_rs::{
 use axum::response::{IntoResponse, Response};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderMap, Method, StatusCode, header, request::Parts};
+use tokio::time::Instant;
 
 use super::{
     ConsoleConfig, ConsoleError,
     address::Place,
-    cookies::Ending,
+    cookies::{self, Ending},
     door::{self, Door},
     sign_in::{SIGN_IN, SIGN_OUT, Session, SignIn, TOKEN},
 };
@@ -61,6 +62,17 @@ impl Visitor {
         match self {
             Visitor::Nameless => None,
             Visitor::SignedIn(session) => Some(&session.value.name),
+        }
+    }
+
+    /// When the session ends, if there is one.
+    pub(super) fn ends(&self) -> Option<Instant> {
+        match self {
+            Visitor::Nameless => None,
+            Visitor::SignedIn(session) => {
+                let left = session.ends.saturating_sub(cookies::now());
+                Some(Instant::now() + Duration::from_secs(left))
+            }
         }
     }
 }
