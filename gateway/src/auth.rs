@@ -39,10 +39,11 @@ use versions::RecordVersions;
 
 pub use config::AuthConfig;
 pub use identity::Identity;
-pub use issuers::{IssuerProblem, IssuersError};
+pub use issuers::{IssuerProblem, IssuersError, LoginConfigError};
 pub use key::{KeyId, KeyText};
 
 pub(crate) use address::Peer;
+pub(crate) use issuers::{Attempt, CALLBACK, LoginError, LoginProvider, visible};
 pub(crate) use metadata::Metadata;
 
 // Settings, client addresses, API keys, issuers' tokens, and what both have in common.

@@ -3,7 +3,7 @@
 use archway_proto::name::checked;
 
 use crate::{
-    admin::{ConsoleConfig, ConsoleTokenError},
+    admin::{ConsoleConfig, ConsoleError},
     auth::{AuthConfig, IssuersError},
     breaker::BreakerConfig,
     limits::{LimitsConfig, LimitsError},
@@ -68,9 +68,9 @@ pub enum GatewayConfigError {
     /// The token issuers.
     #[error("--issuers (ARCHWAY_ISSUERS_FILE) can't be used")]
     Issuers(#[from] IssuersError),
-    /// The token of the operator's page.
-    #[error("--console-token-file (ARCHWAY_CONSOLE_TOKEN_FILE) can't be used")]
-    ConsoleToken(#[from] ConsoleTokenError),
+    /// The operator's page.
+    #[error(transparent)]
+    Console(#[from] ConsoleError),
     /// The workers' addresses.
     #[error("--worker (ARCHWAY_WORKERS) can't be used")]
     Workers(#[from] UpstreamError),

@@ -27,8 +27,10 @@ use session::Sessions;
 use store::Stores;
 use upstream::Upstream;
 
-pub use admin::{AdminAddress, ConsoleConfig, ConsoleTokenError};
-pub use auth::{AuthConfig, Identity, IssuerProblem, IssuersError, KeyId, KeyText};
+pub use admin::{AdminAddress, ConsoleConfig, ConsoleError, ConsoleTokenError};
+pub use auth::{
+    AuthConfig, Identity, IssuerProblem, IssuersError, KeyId, KeyText, LoginConfigError,
+};
 pub use breaker::BreakerConfig;
 pub use config::{GatewayConfig, GatewayConfigError};
 pub use limits::{LimitsConfig, LimitsError, WhenDown};
@@ -111,7 +113,7 @@ impl Gateway {
         let catalog_cache = CatalogCache::new(stores.clone(), config.upstream.pool.clone());
         let sessions = Arc::new(Sessions::new(secret.clone(), stores.clone()));
         let limits = Arc::new(Limits::new(&config.limits, metrics.clone())?);
-        let cursors = Cursors::new(secret.clone());
+        let root = secret.clone();
         let trail = metrics.audit().clone();
         let (audit, records) = Audit::new(stores.clone(), secret.clone(), config.name(), trail);
         let auth = Auth::new(&config.auth, stores.clone(), secret, metrics.clone())?;
@@ -126,7 +128,7 @@ impl Gateway {
                     catalog: catalog.clone(),
                     breaker: breaker.clone(),
                     upstream: upstream.clone(),
-                    cursors,
+                    cursors: Cursors::new(root.clone()),
                     audit: audit.clone(),
                     metrics: metrics.clone(),
                     sampler: Sampler::new(&config.sampling),
@@ -136,7 +138,7 @@ impl Gateway {
         });
         let admin = Arc::new(Admin {
             name: config.name(),
-            console: Console::new(&config.console, &config.guard, &metrics)?,
+            console: Console::new(&config.console, &config.guard, root, &metrics)?,
             audit,
             catalog,
             limits,
@@ -217,9 +219,7 @@ impl Gateway {
         let Parts {
             stack,
             admin: parts,
-            catalog_cache,
-            changes,
-            records,
+            ..
         } = &*self.parts;
         let clients = Port {
             listener,
@@ -238,31 +238,41 @@ impl Gateway {
             server::serve(clients, shutdown.clone()).await;
             drained.cancel();
         };
-        let background = async {
-            tokio::join!(
-                parts.catalog.run(&parts.upstream, &shutdown),
-                parts.limits.run(&parts.stores, &drained),
-                catalog_cache.run(&parts.catalog, &shutdown),
-                // Revocations during the drain take effect.
-                changes.run(&drained),
-                // Calls that end during the drain are recorded.
-                async { records.lock().await.run(&drained).await },
-                drained.run_until_cancelled(admin::name_busiest(parts)),
-                async {
-                    if let Some(address) = &self.admin_address {
-                        address.run(parts, &drained).await;
-                    }
-                },
-            )
-        };
         tokio::join!(
             serving,
             server::serve(admin, drained.clone()),
             // On the heap: every future that awaits `serve` contains all of it.
-            Box::pin(background),
+            Box::pin(self.background(&shutdown, &drained)),
             self.drain(&shutdown, &drained),
         );
         Ok(())
+    }
+
+    /// What runs beside the listeners, until the drain is over.
+    async fn background(&self, shutdown: &CancellationToken, drained: &CancellationToken) {
+        let Parts {
+            admin: parts,
+            catalog_cache,
+            changes,
+            records,
+            ..
+        } = &*self.parts;
+        tokio::join!(
+            parts.catalog.run(&parts.upstream, shutdown),
+            parts.limits.run(&parts.stores, drained),
+            catalog_cache.run(&parts.catalog, shutdown),
+            // Revocations during the drain take effect.
+            changes.run(drained),
+            // Calls that end during the drain are recorded.
+            async { records.lock().await.run(drained).await },
+            drained.run_until_cancelled(admin::name_busiest(parts)),
+            Console::run(parts.console.as_ref(), drained),
+            async {
+                if let Some(address) = &self.admin_address {
+                    address.run(parts, drained).await;
+                }
+            },
+        );
     }
 
     /// Ends the calls that still run when the drain limit is over.

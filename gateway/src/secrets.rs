@@ -12,10 +12,12 @@ use std::{
 };
 
 use aws_lc_rs::{
-    aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
+    aead::{AES_256_GCM_SIV, LessSafeKey, UnboundKey},
     hkdf, hmac, rand,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+
+mod sealed;
 
 /// Enough for some hundred lines. A longer file is not a root secret, or has no end (a device).
 const LARGEST_FILE: u64 = 64 * 1024;
@@ -78,6 +80,7 @@ struct SecretLine {
     id: String,
     api_keys: hmac::Key,
     cursors: LessSafeKey,
+    cookies: LessSafeKey,
     sessions: hmac::Key,
     arguments: hmac::Key,
     records: hmac::Key,
@@ -157,28 +160,6 @@ impl RootSecret {
         self.lines().any(|known| known.id == line)
     }
 
-    /// Encrypts a cursor, bound to `context`: 16 bytes longer than `plain`, as the nonce is not sent with it.
-    pub(crate) fn seal_cursor(
-        &self,
-        context: &[u8; 32],
-        plain: &[u8],
-    ) -> Result<Vec<u8>, SecretError> {
-        let (mut sealed, key) = (plain.to_vec(), &self.newest.cursors);
-        key.seal_in_place_append_tag(nonce_of(context), Aad::from(context), &mut sealed)?;
-        Ok(sealed)
-    }
-
-    /// Decrypts a cursor sealed for the same `context` under any line.
-    pub(crate) fn open_cursor(&self, context: &[u8; 32], sealed: &[u8]) -> Option<Vec<u8>> {
-        self.lines().find_map(|line| {
-            let (mut bytes, nonce) = (sealed.to_vec(), nonce_of(context));
-            let plain = line
-                .cursors
-                .open_in_place(nonce, Aad::from(context), &mut bytes);
-            Some(plain.ok()?.to_vec())
-        })
-    }
-
     /// The MAC of a call's arguments under the newest line.
     pub(crate) fn digest_arguments(&self, arguments: &[u8]) -> [u8; 32] {
         tag(&self.newest.arguments, arguments)
@@ -237,23 +218,13 @@ impl SecretLine {
         Ok(SecretLine {
             id: id.to_owned(),
             api_keys: hmac::Key::new(hmac::HMAC_SHA256, &derive(&root, "api-key")?),
-            cursors: LessSafeKey::new(UnboundKey::new(
-                &AES_256_GCM_SIV,
-                &derive(&root, "short-cursor")?,
-            )?),
+            cursors: sealing(&root, "short-cursor")?,
+            cookies: sealing(&root, "page-cookie")?,
             sessions: hmac::Key::new(hmac::HMAC_SHA256, &derive(&root, "session")?),
             arguments: hmac::Key::new(hmac::HMAC_SHA256, &derive(&root, "audit-arguments")?),
             records: hmac::Key::new(hmac::HMAC_SHA256, &derive(&root, "audit-records")?),
         })
     }
-}
-
-/// The nonce of all cursors of one context. Under AES-GCM-SIV (RFC 8452, 9) a nonce that repeats reveals which of
-/// the texts are equal, and nothing else.
-fn nonce_of(context: &[u8; 32]) -> Nonce {
-    let mut nonce = [0; NONCE_LEN];
-    nonce.copy_from_slice(&context[..NONCE_LEN]);
-    Nonce::assume_unique_for_key(nonce)
 }
 
 fn tag(key: &hmac::Key, message: &[u8]) -> [u8; 32] {
@@ -276,6 +247,11 @@ fn is_weak(bytes: &[u8]) -> bool {
         || counts(1)
         || counts(u8::MAX)
         || is_text
+}
+
+fn sealing(root: &hkdf::Prk, label: &str) -> Result<LessSafeKey, SecretError> {
+    let key = UnboundKey::new(&AES_256_GCM_SIV, &derive(root, label)?)?;
+    Ok(LessSafeKey::new(key))
 }
 
 fn derive(root: &hkdf::Prk, label: &str) -> Result<[u8; 32], SecretError> {

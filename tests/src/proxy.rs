@@ -71,11 +71,21 @@ impl Proxy {
 
     /// Forwards requests to `gateways` in turn, with `key`. Panics if called twice.
     pub fn serve(&mut self, gateways: Vec<SocketAddr>, key: &str) {
+        let key = HeaderValue::from_str(&format!("Bearer {key}")).unwrap();
+        self.forward(gateways, Some(key));
+    }
+
+    /// Forwards requests to `addresses` in turn, as they are. Panics if called twice.
+    pub fn pass_on(&mut self, addresses: Vec<SocketAddr>) {
+        self.forward(addresses, None);
+    }
+
+    fn forward(&mut self, gateways: Vec<SocketAddr>, credential: Option<HeaderValue>) {
         let listener = self.listener.take().expect("a proxy serves once");
         let turns = Arc::new(Turns {
             gateways,
             next: AtomicUsize::new(0),
-            credential: HeaderValue::from_str(&format!("Bearer {key}")).unwrap(),
+            credential,
             revisions: self.revisions.clone(),
         });
         let router = Router::new().fallback(pass).with_state(turns);
@@ -94,7 +104,7 @@ impl Proxy {
 struct Turns {
     gateways: Vec<SocketAddr>,
     next: AtomicUsize,
-    credential: HeaderValue,
+    credential: Option<HeaderValue>,
     revisions: Arc<Mutex<BTreeSet<String>>>,
 }
 
@@ -106,7 +116,9 @@ async fn pass(turns: State<Arc<Turns>>, mut request: Request) -> Response {
         turns.revisions.lock().insert(revision);
     }
     headers.remove(header::CONNECTION);
-    headers.insert(header::AUTHORIZATION, turns.credential.clone());
+    if let Some(credential) = &turns.credential {
+        headers.insert(header::AUTHORIZATION, credential.clone());
+    }
     match forward(turns.gateways[turn], request).await {
         Ok(response) => response,
         Err(error) => (StatusCode::BAD_GATEWAY, error.to_string()).into_response(),

@@ -1,9 +1,9 @@
 //! OIDC issuers: which may sign tokens for which tenants, and what their tokens say.
 //!
 //! In the order in which a token passes them: `token` parses it. Its issuer must be configured
-//! (`config`). Its key must be one of that issuer's (`keyring`, which `fetch` reads into a
-//! `keyset`). The signature must match, and only then are the claims read (`claims`). Nothing that
-//! a token says about itself decides where its key is looked up.
+//! (`config`). Its key must be one of that issuer's (`source`, with a `keyring`, which `fetch` reads
+//! into a `keyset`). The signature must match, and only then are the claims read (`claims`). Nothing
+//! that a token says about itself decides where its key is looked up. `login` signs people in.
 
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
@@ -11,24 +11,28 @@ use archway_proto::catalog::Scope;
 
 use super::{AuthError, failed_credentials::FailureReason};
 use crate::metrics::Metrics;
+use claims::LONGEST_LIFE;
 use config::IssuerConfig;
-use fetch::KeySource;
-use keyring::{Keyring, KeysUnavailable};
+use source::Signatures;
 
 pub(super) use claims::VerifiedClaims;
-pub(super) use config::trusted;
 pub use error::{IssuerProblem, IssuersError};
+pub use login::LoginConfigError;
+pub(crate) use login::{Attempt, CALLBACK, LoginError, LoginProvider, visible};
+pub(super) use source::trusted;
 pub(super) use token::UnverifiedToken;
 
 mod document;
 mod accounts;
 mod config;
 mod error;
+mod source;
 mod token;
 mod keyring;
 mod fetch;
 mod keyset;
 mod claims;
+mod login;
 
 /// All configured issuers.
 pub(super) struct Issuers(Vec<Arc<Issuer>>);
@@ -36,7 +40,7 @@ pub(super) struct Issuers(Vec<Arc<Issuer>>);
 /// A configured issuer.
 pub(super) struct Issuer {
     pub(super) config: IssuerConfig,
-    keys: Keyring<KeySource>,
+    signatures: Signatures,
 }
 
 impl Issuers {
@@ -44,17 +48,17 @@ impl Issuers {
     pub(super) fn load(path: &Path, metrics: &Arc<Metrics>) -> Result<Self, IssuersError> {
         let configs = config::load(path)?.into_iter().zip(1..);
         let issuers = configs.map(|(config, number)| {
-            let source = KeySource::new(&config);
-            let source = source.map_err(|problem| IssuersError::Issuer { number, problem })?;
-            let keys = Keyring::new(&config.name, source, metrics.clone());
-            Ok(Arc::new(Issuer { config, keys }))
+            let signatures = Signatures::new(&config.source, LONGEST_LIFE, metrics);
+            let signatures =
+                signatures.map_err(|problem| IssuersError::Issuer { number, problem })?;
+            Ok(Arc::new(Issuer { config, signatures }))
         });
         Ok(Issuers(issuers.collect::<Result<_, IssuersError>>()?))
     }
 
     /// Refreshes the keys of all issuers for as long as it is polled.
     pub(super) async fn run(&self) {
-        futures::future::join_all(self.0.iter().map(|issuer| issuer.keys.run())).await;
+        futures::future::join_all(self.0.iter().map(|issuer| issuer.signatures.run())).await;
     }
 
     /// Verifies a token. Returns its issuer and its claims.
@@ -65,27 +69,22 @@ impl Issuers {
         let token = UnverifiedToken::parse(text).ok_or(FailureReason::Malformed)?;
         let issuer = token.issuer().and_then(|name| self.find(name));
         let issuer = issuer.ok_or(FailureReason::UnknownIssuer)?;
-        let allowed = &issuer.config.algorithms;
-        let algorithm = token.algorithm.filter(|one| allowed.contains(one));
-        let algorithm = algorithm.ok_or(FailureReason::WrongAlgorithm)?;
-        let age = token.least_age(issuer.config.leeway);
-        let key = token.key_id.as_deref();
-        let key = issuer.keys.find(key, algorithm, age).await;
-        let key = key.map_err(|KeysUnavailable| AuthError::Unchecked)?;
-        let key = key.ok_or(FailureReason::UnknownSigner)?;
-        let claims = token.verified(&key, algorithm);
-        let claims = claims.ok_or(FailureReason::WrongSignature)?;
+        let claims = issuer.signatures.verified(token).await?;
         let claims = VerifiedClaims::new(&issuer.config, &claims)?;
         Ok((issuer.clone(), claims))
     }
 
     fn find(&self, name: &str) -> Option<&Arc<Issuer>> {
-        self.0.iter().find(|issuer| issuer.config.name == name)
+        self.0
+            .iter()
+            .find(|issuer| issuer.config.source.name == name)
     }
 
     /// Their names, in the order of the file.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|issuer| issuer.config.name.as_str())
+        self.0
+            .iter()
+            .map(|issuer| issuer.config.source.name.as_str())
     }
 
     /// Whether clients request the same words for these scopes from every issuer. An issuer may

@@ -140,7 +140,7 @@ impl Tokens {
             default_project: rules.default_project.clone(),
             access: record.access.about(
                 Caller::Token {
-                    issuer: &rules.name,
+                    issuer: &rules.source.name,
                     subject: &claims.subject,
                     groups: &claims.groups,
                 },

@@ -46,6 +46,9 @@ containers:
       {{- if $gateway.consoleTokenSecret }}
       - {name: console-token, mountPath: /etc/archway/console, readOnly: true}
       {{- end }}
+      {{- if $gateway.consoleOidcSecret }}
+      - {name: console-oidc, mountPath: /etc/archway/console-oidc, readOnly: true}
+      {{- end }}
       {{- if $gateway.oidc.issuers }}
       - {name: issuers, mountPath: /etc/archway/issuers, readOnly: true}
       {{- end }}
@@ -77,6 +80,12 @@ volumes:
   {{- end }}
   {{- with $gateway.consoleTokenSecret }}
   {{- include "archway.secretVolume" (list "console-token" . (list (list "token" "token"))) | nindent 2 }}
+  {{- end }}
+  {{- with $gateway.consoleOidcSecret }}
+  - name: console-oidc
+    secret:
+      secretName: {{ . | quote }}
+      defaultMode: 0440
   {{- end }}
   {{- if $gateway.oidc.issuers }}
   {{- include "archway.configVolume" (list "issuers" (include "archway.named" (list . "issuers")) (list (list "issuers.yaml" "issuers.yaml"))) | nindent 2 }}
@@ -116,6 +125,7 @@ volumes:
   (list "ARCHWAY_TENANT_METRICS" $gateway.tenantMetrics)
   (list "ARCHWAY_CONSOLE" (ternary true "" $gateway.console))
   (list "ARCHWAY_CONSOLE_TOKEN_FILE" (ternary "/etc/archway/console/token" "" (not (empty $gateway.consoleTokenSecret))))
+  (list "ARCHWAY_CONSOLE_OIDC_FILE" (ternary "/etc/archway/console-oidc/oidc.yaml" "" (not (empty $gateway.consoleOidcSecret))))
   (list "ARCHWAY_DATABASE_CONNECTIONS" .Values.database.connections.gateway)) }}
 {{- include "archway.env.drain" $gateway.drain }}
 {{ include "archway.env.podName" "ARCHWAY_GATEWAY_NAME" }}

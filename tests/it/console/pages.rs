@@ -21,7 +21,7 @@ pub(super) async fn at(stack: &Stack, path: &str) -> String {
 }
 
 /// The page once it has all of these.
-async fn once(stack: &Stack, path: &str, texts: &[&str]) -> String {
+pub(super) async fn once(stack: &Stack, path: &str, texts: &[&str]) -> String {
     let ask = async || {
         let page = at(stack, path).await;
         texts.iter().all(|text| page.contains(text)).then_some(page)

@@ -71,7 +71,7 @@ async fn a_browser_shows_the_page_and_runs_nothing_that_callers_wrote() {
 }
 
 /// Two tenants that call for a day, one of which has nearly spent its month.
-async fn a_day_of_calls() -> Stack {
+pub(super) async fn a_day_of_calls() -> Stack {
     let repo = Repo::new()
         .file("src/lib.rs", "fn sesame() {}\n")
         .file(".env", "A=1\n")

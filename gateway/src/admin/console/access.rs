@@ -1,10 +1,11 @@
-//! Who may read the pages: everybody who reaches the port, or whoever knows the token.
+//! Who may read the pages: everybody who reaches the port, or whoever knows the token or signs in with the provider.
 //!
 //! A browser sends the token as the password of HTTP's Basic scheme (RFC 7617), so neither a form nor a cookie is needed.
-//! The digests of both are compared in constant time. A token of 32 random characters cannot be guessed, so guesses are
-//! not counted.
+//! Where there is a provider, too, browsers are not asked for a password but shown a page to sign in; the token then opens
+//! a session at an address of its own. The digests of both tokens are compared in constant time. A token of 32 random
+//! characters cannot be guessed, so guesses are not counted.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc, time::Duration};
 
 use aws_lc_rs::{
     constant_time::verify_slices_are_equal,
@@ -12,7 +13,17 @@ use aws_lc_rs::{
 };
 use axum::response::{IntoResponse, Response};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, Method, StatusCode, header, request::Parts};
+use tokio::time::Instant;
+
+use super::{
+    ConsoleConfig, ConsoleError,
+    address::Place,
+    cookies::{self, Ending},
+    door::{self, Door},
+    sign_in::{SIGN_IN, SIGN_OUT, Session, SignIn, TOKEN},
+};
+use crate::{auth::CALLBACK, metrics::Metrics, secrets::RootSecret};
 
 /// Characters of a token at least.
 const SHORTEST: usize = 32;
@@ -32,57 +43,155 @@ pub enum ConsoleTokenError {
 
 /// What a request needs.
 pub(super) struct Access {
-    /// SHA-256 of the token, if one is required.
+    /// SHA-256 of the token, if there is one.
     token: Option<Digest>,
+    sign_in: Option<SignIn>,
+}
+
+/// Somebody who may read the pages.
+pub(super) enum Visitor {
+    /// Whoever reaches the port, or has the token.
+    Nameless,
+    /// Somebody who signed in.
+    SignedIn(Ending<Session>),
+}
+
+impl Visitor {
+    /// Who it is, if that is known.
+    pub(super) fn name(&self) -> Option<&str> {
+        match self {
+            Visitor::Nameless => None,
+            Visitor::SignedIn(session) => Some(&session.value.name),
+        }
+    }
+
+    /// When the session ends, if there is one.
+    pub(super) fn ends(&self) -> Option<Instant> {
+        match self {
+            Visitor::Nameless => None,
+            Visitor::SignedIn(session) => {
+                let left = session.ends.saturating_sub(cookies::now());
+                Some(Instant::now() + Duration::from_secs(left))
+            }
+        }
+    }
 }
 
 impl Access {
-    /// Reads the token, if there is a file.
+    /// Reads the token and the provider, if there are files.
     ///
     /// # Errors
-    /// [`ConsoleTokenError`].
-    pub(super) fn new(file: Option<&Path>) -> Result<Self, ConsoleTokenError> {
-        let Some(file) = file else {
-            return Ok(Access { token: None });
-        };
-        let is_small = std::fs::metadata(file)?.len() <= LARGEST;
-        let text = if is_small {
-            std::fs::read_to_string(file)?
-        } else {
-            String::new()
-        };
-        let token = text.trim();
-        let is_fit = token.len() >= SHORTEST && token.bytes().all(|byte| byte.is_ascii_graphic());
-        if !is_fit {
-            return Err(ConsoleTokenError::Unfit);
-        }
+    /// [`ConsoleError`].
+    pub(super) fn new(
+        config: &ConsoleConfig,
+        secret: Arc<RootSecret>,
+        metrics: &Arc<Metrics>,
+    ) -> Result<Self, ConsoleError> {
+        let token = config.console_token_file.as_deref().map(token);
+        let sign_in = config
+            .console_oidc
+            .as_deref()
+            .map(|file| SignIn::new(file, secret, metrics));
         Ok(Access {
-            token: Some(digest(&SHA256, token.as_bytes())),
+            token: token.transpose()?,
+            sign_in: sign_in.transpose()?,
         })
     }
 
-    /// The answer to a request that does not have the token; `None` if it may pass.
-    pub(super) fn refusal(&self, headers: &HeaderMap) -> Option<Response> {
-        let token = self.token.as_ref()?;
+    /// Refreshes the provider's keys for as long as it is polled.
+    pub(super) async fn run(&self) {
+        if let Some(sign_in) = &self.sign_in {
+            sign_in.run().await;
+        }
+    }
+
+    /// Whether this is the host name at which people sign in.
+    pub(super) fn is_at(&self, host: &str) -> bool {
+        self.sign_in.as_ref().is_some_and(|it| it.is_at(host))
+    }
+
+    /// The answer to a request for the addresses of signing in and out; `None` for all others.
+    pub(super) async fn own(&self, request: &Parts) -> Option<Response> {
+        let sign_in = self.sign_in.as_ref()?;
+        let (headers, query) = (&request.headers, request.uri.query());
+        let answer = match (&request.method, request.uri.path()) {
+            (&Method::GET, SIGN_IN) => sign_in.begin(query).await,
+            (&Method::GET, CALLBACK) => sign_in.finish(query, headers).await,
+            (&Method::POST, SIGN_OUT) => sign_in.end(headers).await,
+            (&Method::GET, TOKEN) if self.token.is_some() => Ok(match self.has_token(headers) {
+                true => sign_in.opened_by_token(),
+                false => challenge(),
+            }),
+            _ => return None,
+        };
+        Some(answer.unwrap_or_else(|door| sign_in.page(&door)))
+    }
+
+    /// Who sends a request, or the answer to somebody who is not let in.
+    pub(super) fn visitor(&self, request: &Parts) -> Result<Visitor, Box<Response>> {
+        if self.is_open() || self.has_token(&request.headers) {
+            return Ok(Visitor::Nameless);
+        }
+        let Some(sign_in) = &self.sign_in else {
+            return Err(Box::new(challenge()));
+        };
+        sign_in
+            .session(&request.headers)
+            .map(Visitor::SignedIn)
+            .ok_or_else(|| {
+                let place = Place::parse(request.uri.path());
+                let to = door::come_back(place.as_ref(), request.uri.query());
+                let has_token = self.token.is_some();
+                Box::new(sign_in.page(&Door::Open { to, has_token }))
+            })
+    }
+
+    /// Whether whoever reaches the port may read the pages.
+    fn is_open(&self) -> bool {
+        self.token.is_none() && self.sign_in.is_none()
+    }
+
+    /// Whether a request has the token.
+    fn has_token(&self, headers: &HeaderMap) -> bool {
+        let Some(token) = &self.token else {
+            return false;
+        };
         let sent = headers.get(header::AUTHORIZATION);
         let sent = sent.and_then(|sent| presented(sent.to_str().ok()?));
-        let is_right = sent.is_some_and(|sent| {
+        sent.is_some_and(|sent| {
             let sent = digest(&SHA256, sent.as_bytes());
             verify_slices_are_equal(sent.as_ref(), token.as_ref()).is_ok()
-        });
-        if is_right {
-            return None;
-        }
-        let challenge = [
-            (
-                header::WWW_AUTHENTICATE,
-                "Basic realm=\"Archway\", charset=\"UTF-8\"",
-            ),
-            (header::CACHE_CONTROL, "no-store"),
-        ];
-        let why = "the token of --console-token-file is needed, as the password of any user\n";
-        Some((StatusCode::UNAUTHORIZED, challenge, why).into_response())
+        })
     }
+}
+
+/// Reads the token.
+fn token(file: &Path) -> Result<Digest, ConsoleTokenError> {
+    let is_small = std::fs::metadata(file)?.len() <= LARGEST;
+    let text = if is_small {
+        std::fs::read_to_string(file)?
+    } else {
+        String::new()
+    };
+    let token = text.trim();
+    let is_fit = token.len() >= SHORTEST && token.bytes().all(|byte| byte.is_ascii_graphic());
+    if !is_fit {
+        return Err(ConsoleTokenError::Unfit);
+    }
+    Ok(digest(&SHA256, token.as_bytes()))
+}
+
+/// The answer that makes a browser ask for the token.
+fn challenge() -> Response {
+    let challenge = [
+        (
+            header::WWW_AUTHENTICATE,
+            "Basic realm=\"Archway\", charset=\"UTF-8\"",
+        ),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    let why = "the token of --console-token-file is needed, as the password of any user\n";
+    (StatusCode::UNAUTHORIZED, challenge, why).into_response()
 }
 
 /// The token in a header: a bearer's, or the password of any user.
@@ -120,7 +229,10 @@ mod tests {
     #[test]
     fn only_the_token_passes_as_a_password_or_a_bearers() {
         let file = file(&format!("{TOKEN}\n"));
-        let access = Access::new(Some(file.path())).unwrap();
+        let access = Access {
+            token: Some(token(file.path()).unwrap()),
+            sign_in: None,
+        };
         let passes = |header: Option<String>| {
             let mut headers = HeaderMap::new();
             if let Some(header) = header {
@@ -129,7 +241,7 @@ mod tests {
                     HeaderValue::try_from(header).unwrap(),
                 );
             }
-            access.refusal(&headers).is_none()
+            access.has_token(&headers)
         };
         let basic = |pair: &str| Some(format!("Basic {}", STANDARD.encode(pair)));
         assert!(passes(basic(&format!("anybody:{TOKEN}"))));
@@ -159,20 +271,11 @@ mod tests {
         ] {
             let file = file(text);
             assert!(
-                matches!(
-                    Access::new(Some(file.path())),
-                    Err(ConsoleTokenError::Unfit)
-                ),
+                matches!(token(file.path()), Err(ConsoleTokenError::Unfit)),
                 "{text}"
             );
         }
-        let missing = Access::new(Some(Path::new("/nowhere/token")));
+        let missing = token(Path::new("/nowhere/token"));
         assert!(matches!(missing, Err(ConsoleTokenError::Unreadable(_))));
-        assert!(
-            Access::new(None)
-                .unwrap()
-                .refusal(&HeaderMap::new())
-                .is_none()
-        );
     }
 }

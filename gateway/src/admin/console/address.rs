@@ -92,10 +92,15 @@ pub(super) struct Query(HashMap<String, String>);
 impl Query {
     /// From the text after `?`. NULs, which Postgres does not take, are left out.
     pub(super) fn parse(text: Option<&str>) -> Query {
+        Query::up_to(LONGEST_VALUE, text)
+    }
+
+    /// The same with values of up to `longest` characters.
+    pub(super) fn up_to(longest: usize, text: Option<&str>) -> Query {
         let url = text.and_then(|text| Url::parse(&format!("http://console/?{text}")).ok());
         let mut values = HashMap::new();
         for (name, value) in url.iter().flat_map(Url::query_pairs) {
-            let value = value.chars().filter(|it| *it != '\0').take(LONGEST_VALUE);
+            let value = value.chars().filter(|it| *it != '\0').take(longest);
             let value: String = value.collect();
             values
                 .entry(name.into_owned())

@@ -11,7 +11,7 @@ use super::{
     outcome,
     page::pages,
     recent,
-    table::{Cell, millis, section, table, thousands, unknown},
+    table::{Cell, millis, section, table_of_named, thousands, unknown},
 };
 use crate::{
     recent::CallTimings,
@@ -22,17 +22,14 @@ use crate::{
     },
 };
 
-/// The page of all calls.
+/// The list of the page of all calls.
 pub(super) async fn page(console: &Console, stores: &Stores, query: &Query) -> Markup {
     let filter = filter::of(query);
     let found = console
         .answered(stores.console_calls(&filter, filter::position(query)))
         .await;
     let kept: Vec<(&str, &str)> = FIELDS.iter().map(|name| (*name, query.get(name))).collect();
-    html! {
-        (filter::form(query))
-        (table_of(&Place::Calls, &kept, found.as_ref(), query))
-    }
+    table_of(&Place::Calls, &kept, found.as_ref(), query)
 }
 
 /// A page of calls. `kept` is the filter that links repeat.
@@ -66,7 +63,7 @@ pub(super) fn table_of(
         "path",
         "more",
     ];
-    let rows: Vec<Vec<Cell>> = found.calls.iter().map(row).collect();
+    let rows = found.calls.iter().map(|call| (written(call), row(call)));
     let next = found.next.map(|next| link(&filter::written(next)));
     let first = query.has("before").then(|| link(""));
     let none = match found.next {
@@ -77,10 +74,14 @@ pub(super) fn table_of(
         &title,
         &html! {
             (recent::legend())
-            (table(&header, rows, none))
+            (table_of_named(&header, rows.collect(), none))
             (pages(None, first.as_deref(), next.as_deref()))
         },
     )
+}
+
+fn written(call: &AuditedCall) -> String {
+    filter::written(call.position())
 }
 
 fn row(call: &AuditedCall) -> Vec<Cell> {

@@ -72,6 +72,12 @@ pub(super) fn of(query: &Query) -> CallFilter {
     }
 }
 
+/// The query of a page of calls, without its position.
+pub(super) fn kept(query: &Query) -> Vec<(&str, &str)> {
+    let names = FIELDS.iter().chain(&["hours"]);
+    names.map(|name| (*name, query.get(name))).collect()
+}
+
 /// The hours that the query names, of the choices.
 pub(super) fn hours(query: &Query) -> u32 {
     let asked = query.get("hours").parse().ok();

@@ -97,11 +97,21 @@ impl Cell {
 
 /// A part of the page under a title.
 pub(super) fn section(title: &str, content: &Markup) -> Markup {
-    html! { section { h2 { (title) } (content) } }
+    html! { section data-key=(title) { h2 { (title) } (content) } }
 }
 
 /// A table, or the text `none` if there are no rows. A leading `>` in a column's name aligns it to the right.
 pub(super) fn table(header: &[&str], rows: Vec<Vec<Cell>>, none: &str) -> Markup {
+    let rows = rows.into_iter().map(|row| (String::new(), row));
+    table_of_named(header, rows.collect(), none)
+}
+
+/// The same with a name for each row, by which the script of live pages knows it again.
+pub(super) fn table_of_named(
+    header: &[&str],
+    rows: Vec<(String, Vec<Cell>)>,
+    none: &str,
+) -> Markup {
     if rows.is_empty() {
         return html! { p class="none" { (none) } };
     }
@@ -119,8 +129,8 @@ pub(super) fn table(header: &[&str], rows: Vec<Vec<Cell>>, none: &str) -> Markup
                     }
                 } }
                 tbody {
-                    @for row in rows {
-                        tr {
+                    @for (key, row) in rows {
+                        tr data-key=[Some(key).filter(|key| !key.is_empty())] {
                             @for (cell, name) in row.into_iter().zip(&names) {
                                 td class=[Some(cell.class).filter(|it| !it.is_empty())] data-label=(name) { span class="cell" { (cell.content) } }
                             }

@@ -14,7 +14,7 @@ use super::{
 };
 
 /// Maximum seconds from issue to expiry: a token can be revoked only by notifying every gateway.
-const LONGEST_LIFE: f64 = 3600.0;
+pub(super) const LONGEST_LIFE: f64 = 3600.0;
 /// Groups of a token, at most.
 const MOST_GROUPS: usize = 200;
 /// The latest time that a token may name: the year 5138, in seconds since 1970.
@@ -82,9 +82,9 @@ impl VerifiedClaims {
         audience_fits
             .then_some(())
             .ok_or(FailureReason::WrongAudience)?;
-        let (earliest, ends) = times(claims, issuer.leeway, now())?;
+        let (earliest, ends) = times(claims, issuer.source.leeway, now(), LONGEST_LIFE)?;
         let subject = issuer.subject.of(claims).and_then(Value::as_str);
-        let identity = subject.and_then(|subject| Identity::new(&issuer.name, subject));
+        let identity = subject.and_then(|subject| Identity::new(&issuer.source.name, subject));
         let subject = subject.unwrap_or_default().to_owned();
         Ok(VerifiedClaims {
             tenant: tenant(&issuer.tenant, claims).ok_or(FailureReason::WrongTenant)?,
@@ -107,25 +107,30 @@ impl VerifiedClaims {
 }
 
 /// Seconds since 1970 by this machine's clock, compared with the issuer's.
-fn now() -> f64 {
+pub(super) fn now() -> f64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0.0, |since| since.as_secs_f64())
 }
 
 /// The minimum age of a token by its own, unverified claims. `None` if it has expired or is not
 /// valid yet, so that no signature could make it valid.
-pub(super) fn least_age(claims: &Map<String, Value>, leeway: Duration) -> Option<Duration> {
+pub(super) fn least_age(
+    claims: &Map<String, Value>,
+    leeway: Duration,
+    longest_life: f64,
+) -> Option<Duration> {
     let now = now();
-    let (earliest, _ends) = times(claims, leeway, now).ok()?;
+    let (earliest, _ends) = times(claims, leeway, now, longest_life).ok()?;
     let latest = earliest + 2.0 * leeway.as_secs_f64();
     Some(Duration::from_secs_f64((now - latest).max(0.0)))
 }
 
-/// The earliest time of issue and the expiry, both with the leeway applied.
-fn times(
+/// The earliest time of issue and the expiry, both with the leeway applied. `longest_life` is in seconds.
+pub(super) fn times(
     claims: &Map<String, Value>,
     leeway: Duration,
     now: f64,
+    longest_life: f64,
 ) -> Result<(f64, f64), FailureReason> {
     let moment = |name: &str| match claims.get(name) {
         None => Ok(None),
@@ -140,7 +145,7 @@ fn times(
     if end + leeway <= now {
         return Err(FailureReason::Expired);
     }
-    if end - issued > LONGEST_LIFE {
+    if end - issued > longest_life {
         return Err(FailureReason::LivesTooLong);
     }
     if issued.max(moment("nbf")?.unwrap_or(0.0)) > now + leeway {
@@ -254,7 +259,12 @@ mod tests {
     const NOW: f64 = 1_000_000.0;
 
     fn times_of(claims: Value) -> Result<(f64, f64), FailureReason> {
-        times(claims.as_object().unwrap(), Duration::from_secs(60), NOW)
+        times(
+            claims.as_object().unwrap(),
+            Duration::from_secs(60),
+            NOW,
+            LONGEST_LIFE,
+        )
     }
 
     #[test]
@@ -302,7 +312,11 @@ mod tests {
     fn the_least_age_allows_for_leeway_and_an_invalid_token_has_none() {
         let age = |iat: f64, exp: f64| {
             let claims = json!({ "iat": now() + iat, "exp": now() + exp });
-            least_age(claims.as_object().unwrap(), Duration::from_secs(60))
+            least_age(
+                claims.as_object().unwrap(),
+                Duration::from_secs(60),
+                LONGEST_LIFE,
+            )
         };
         for just in [0.0, 30.0, -59.0] {
             assert_eq!(age(just, 600.0), Some(Duration::ZERO), "{just}");
@@ -311,7 +325,7 @@ mod tests {
         assert!((40.0..41.0).contains(&older), "{older}");
         assert_eq!(age(-600.0, -61.0), None);
         assert_eq!(age(90.0, 600.0), None);
-        assert_eq!(least_age(&Map::new(), Duration::ZERO), None);
+        assert_eq!(least_age(&Map::new(), Duration::ZERO, LONGEST_LIFE), None);
     }
 
     fn issuer(more: &str) -> IssuerConfig {

@@ -1,33 +1,17 @@
 //! The configured issuers after validation: every [`IssuerConfig`] is usable.
 
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{collections::BTreeMap, path::Path};
 
 use archway_proto::catalog::Scope;
-use jsonwebtoken::Algorithm;
-use reqwest::{Certificate, Url};
 
 use super::{
     accounts::{AccountClaim, account_claims},
     claims::ClaimPath,
     document::{self, IssuerEntry, IssuersFile, TenantEntry},
-    error::{IssuerProblem, IssuersError, MOST_ISSUERS, MOST_LEEWAY, MOST_PROJECTS},
+    error::{IssuerProblem, IssuersError, MOST_ISSUERS, MOST_PROJECTS},
+    source::{SourceConfig, SourceEntry},
 };
 use crate::slug::is_slug;
-
-/// Permitted signature algorithms: none of them uses a shared secret.
-const ALGORITHMS: [(&str, Algorithm); 9] = [
-    ("RS256", Algorithm::RS256),
-    ("RS384", Algorithm::RS384),
-    ("RS512", Algorithm::RS512),
-    ("PS256", Algorithm::PS256),
-    ("PS384", Algorithm::PS384),
-    ("PS512", Algorithm::PS512),
-    ("ES256", Algorithm::ES256),
-    ("ES384", Algorithm::ES384),
-    ("EdDSA", Algorithm::EdDSA),
-];
-/// Default leeway in seconds.
-const LEEWAY: u64 = 60;
 
 /// For which tenants an issuer speaks.
 #[derive(Debug)]
@@ -40,11 +24,8 @@ pub(super) enum TenantRule {
 /// A validated issuer.
 #[derive(Debug)]
 pub(crate) struct IssuerConfig {
-    /// As tokens write it in `iss`.
-    pub(crate) name: String,
-    pub(super) url: Url,
+    pub(crate) source: SourceConfig,
     pub(super) audiences: Vec<String>,
-    pub(super) algorithms: Vec<Algorithm>,
     pub(super) tenant: TenantRule,
     pub(super) subject: ClaimPath,
     pub(super) groups: Option<ClaimPath>,
@@ -57,9 +38,6 @@ pub(crate) struct IssuerConfig {
     pub(crate) projects: Option<Vec<String>>,
     pub(crate) families: Option<Vec<String>>,
     pub(crate) default_project: Option<String>,
-    pub(super) leeway: Duration,
-    pub(super) jwks_uri: Option<Url>,
-    pub(super) roots: Vec<Certificate>,
 }
 
 /// Loads the issuers of a file.
@@ -74,7 +52,10 @@ pub(super) fn checked(document: IssuersFile) -> Result<Vec<IssuerConfig>, Issuer
     }
     let mut issuers: Vec<IssuerConfig> = Vec::with_capacity(count);
     for (index, entry) in document.issuers.into_iter().enumerate() {
-        if issuers.iter().any(|earlier| earlier.name == entry.issuer) {
+        if issuers
+            .iter()
+            .any(|earlier| earlier.source.name == entry.issuer)
+        {
             return Err(IssuersError::Twice(entry.issuer));
         }
         let config = IssuerConfig::new(entry);
@@ -88,12 +69,6 @@ pub(super) fn checked(document: IssuersFile) -> Result<Vec<IssuerConfig>, Issuer
 
 impl IssuerConfig {
     fn new(entry: IssuerEntry) -> Result<Self, IssuerProblem> {
-        let url = trusted(&entry.issuer).ok_or(IssuerProblem::Url("issuer"))?;
-        let jwks_uri = entry.jwks_uri.as_deref().map(|uri| {
-            let uri = Url::parse(uri).ok().filter(|uri| may_ask(uri, &url));
-            let uri = uri.filter(has_no_user);
-            uri.ok_or(IssuerProblem::KeysUrl)
-        });
         let audiences = entry.audience.list();
         if audiences.is_empty() || audiences.iter().any(String::is_empty) {
             return Err(IssuerProblem::Audience);
@@ -105,14 +80,16 @@ impl IssuerConfig {
         let tenant = tenant_rule(entry.tenant, entry.tenant_claim, entry.tenants)?;
         check_narrowing("families", entry.families.as_deref())?;
         check_projects(entry.projects.as_deref(), entry.default_project.as_ref())?;
-        let leeway = entry.leeway.unwrap_or(LEEWAY);
-        if leeway > MOST_LEEWAY {
-            return Err(IssuerProblem::Leeway(leeway));
-        }
+        let source = SourceConfig::new(SourceEntry {
+            issuer: entry.issuer,
+            algorithms: &entry.algorithms,
+            leeway: entry.leeway,
+            jwks_uri: entry.jwks_uri.as_deref(),
+            ca_file: entry.ca_file.as_deref(),
+        })?;
         Ok(IssuerConfig {
-            jwks_uri: jwks_uri.transpose()?,
+            source,
             audiences,
-            algorithms: algorithms(&entry.algorithms)?,
             tenant,
             subject: claim("subject_claim", entry.subject_claim, "sub")?,
             groups: match entry.groups_claim {
@@ -126,55 +103,8 @@ impl IssuerConfig {
             projects: entry.projects,
             families: entry.families,
             default_project: entry.default_project,
-            leeway: Duration::from_secs(leeway),
-            roots: roots(entry.ca_file.as_deref())?,
-            name: entry.issuer,
-            url,
         })
     }
-}
-
-/// Parses a URL that can be trusted: nobody between can answer in its place.
-pub(crate) fn trusted(text: &str) -> Option<Url> {
-    let url = Url::parse(text).ok()?;
-    let bare = url.query().is_none() && url.fragment().is_none();
-    let graphic = text.bytes().all(|byte| byte.is_ascii_graphic());
-    let safe = url.scheme() == "https" || is_loopback(&url);
-    (has_no_user(&url) && bare && graphic && safe).then_some(url)
-}
-
-/// The issuers file may contain no secret: everyone who may read configuration may read it.
-fn has_no_user(url: &Url) -> bool {
-    url.username().is_empty() && url.password().is_none()
-}
-
-/// Whether the keys of `issuer` may be fetched from `uri`: over TLS, or on loopback if the issuer
-/// is there, too.
-pub(super) fn may_ask(uri: &Url, issuer: &Url) -> bool {
-    uri.scheme() == "https" || (is_loopback(uri) && is_loopback(issuer))
-}
-
-/// Whether a URL is plain HTTP to this machine.
-pub(super) fn is_loopback(url: &Url) -> bool {
-    let here = ["localhost", "127.0.0.1", "[::1]"];
-    url.scheme() == "http" && url.host_str().is_some_and(|host| here.contains(&host))
-}
-
-fn algorithms(names: &[String]) -> Result<Vec<Algorithm>, IssuerProblem> {
-    if names.is_empty() {
-        return Ok(vec![Algorithm::RS256]);
-    }
-    let unknown = |name: &String| IssuerProblem::Algorithm(name.clone());
-    let found = names
-        .iter()
-        .map(|name| algorithm(name).ok_or_else(|| unknown(name)));
-    found.collect()
-}
-
-/// The algorithm of a token's header, if it is a permitted one.
-pub(super) fn algorithm(name: &str) -> Option<Algorithm> {
-    let known = ALGORITHMS.iter().find(|(known, _)| *known == name);
-    known.map(|(_, algorithm)| *algorithm)
 }
 
 fn tenant_rule(
@@ -237,21 +167,12 @@ fn check_projects(
     inside.then_some(()).ok_or(IssuerProblem::DefaultOutside)
 }
 
-fn roots(file: Option<&str>) -> Result<Vec<Certificate>, IssuerProblem> {
-    let Some(path) = file else {
-        return Ok(Vec::new());
-    };
-    let pem = document::read("the certificates", Path::new(path))
-        .map_err(|error| IssuerProblem::Authorities(Box::new(error)))?;
-    let roots = Certificate::from_pem_bundle(pem.as_bytes())
-        .map_err(|_quotes_it| IssuerProblem::NoAuthorities)?;
-    (!roots.is_empty())
-        .then_some(roots)
-        .ok_or(IssuerProblem::NoAuthorities)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use jsonwebtoken::Algorithm;
+
     use super::*;
 
     const URL: &str = "https://a.example";
@@ -273,9 +194,9 @@ mod tests {
     fn an_issuer_has_safe_defaults() {
         let text = "issuers: [{issuer: 'https://a.example/', audience: us, tenant: acme}]";
         let issuer = read(text).unwrap().remove(0);
-        assert_eq!(issuer.algorithms, [Algorithm::RS256]);
-        assert_eq!(issuer.leeway, Duration::from_secs(60));
-        assert_eq!(issuer.name, "https://a.example/");
+        assert_eq!(issuer.source.algorithms, [Algorithm::RS256]);
+        assert_eq!(issuer.source.leeway, Duration::from_secs(60));
+        assert_eq!(issuer.source.name, "https://a.example/");
         assert!(issuer.default_scopes.is_empty());
     }
 
@@ -316,7 +237,7 @@ mod tests {
         let text = format!(
             "issuers: [{{issuer: '{URL}', audience: us, tenant: acme, jwks_uri: '{uri}'}}]"
         );
-        let found = read(&text).unwrap().remove(0).jwks_uri;
+        let found = read(&text).unwrap().remove(0).source.jwks_uri;
         assert_eq!(found.map(String::from).as_deref(), Some(uri));
     }
 
@@ -360,26 +281,5 @@ mod tests {
         assert!(matches!(read(&many), Err(IssuersError::Number(101))));
         assert!(matches!(read("issuers: []"), Err(IssuersError::Number(0))));
         assert!(matches!(read("issuer: x"), Err(IssuersError::Syntax(_))));
-    }
-
-    #[test]
-    fn plain_http_is_for_this_machine_alone() {
-        for good in [
-            "https://a.example/b",
-            "http://localhost:1",
-            "http://127.0.0.1",
-            "http://[::1]",
-        ] {
-            assert!(trusted(good).is_some(), "{good}");
-        }
-        for bad in [
-            "http://localhost.evil.example",
-            "http://127.0.0.2",
-            "ftp://a",
-            "a",
-            "",
-        ] {
-            assert!(trusted(bad).is_none(), "{bad}");
-        }
     }
 }

@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, fs::File, io::Read, path::Path};
 
 use archway_proto::catalog::Scope;
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 
 use super::error::IssuersError;
 
@@ -117,12 +117,17 @@ impl IssuersFile {
 
     /// Parses the text of a file.
     pub(super) fn parse(text: &str) -> Result<IssuersFile, IssuersError> {
-        // Without a snippet of the text, since someone may have put a secret there by mistake.
-        let options = serde_saphyr::options! { with_snippet: false };
-        serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-            IssuersError::Syntax(error.render_with_formatter(&serde_saphyr::UserMessageFormatter))
-        })
+        parsed(text)
     }
+}
+
+/// Parses the text of a file (YAML).
+pub(super) fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, IssuersError> {
+    // Without a snippet of the text, since someone may have put a secret there by mistake.
+    let options = serde_saphyr::options! { with_snippet: false };
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+        IssuersError::Syntax(error.render_with_formatter(&serde_saphyr::UserMessageFormatter))
+    })
 }
 
 /// The text of a file, if it is not too large.

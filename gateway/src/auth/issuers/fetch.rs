@@ -1,4 +1,5 @@
-//! Fetches an issuer's keys over HTTP, from a configured URL or the one in its discovery document.
+//! Fetches an issuer's keys over HTTP, from a configured URL or the one in its discovery document. Its other endpoints
+//! are asked by the same client.
 //!
 //! The document is looked up where OIDC Discovery 1.0 places it, then where RFC 8414 does; the two
 //! differ for an issuer with a path. It must name the issuer, character by character. Redirects are
@@ -6,15 +7,18 @@
 
 use std::time::Duration;
 
-use http::header::CACHE_CONTROL;
+use http::{
+    HeaderValue,
+    header::{ACCEPT, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE},
+};
 use reqwest::{Client, Response, StatusCode, Url, redirect::Policy};
 use serde::Deserialize;
 
 use super::{
-    config::{self, IssuerConfig},
     error::IssuerProblem,
     keyring::{Fetch, FetchedKeys},
     keyset::{KeySet, KeySetError},
+    source::{self, SourceConfig},
 };
 
 /// For one whole answer.
@@ -56,19 +60,25 @@ pub(super) struct KeySource {
     algorithms: Vec<jsonwebtoken::Algorithm>,
 }
 
+/// What a discovery document says (OIDC Discovery 1.0, 3). Signing people in needs the optional members.
 #[derive(Deserialize)]
-struct Discovered {
+pub(super) struct Discovered {
     issuer: String,
     jwks_uri: String,
+    pub(super) authorization_endpoint: Option<String>,
+    pub(super) token_endpoint: Option<String>,
+    pub(super) end_session_endpoint: Option<String>,
+    #[serde(default)]
+    pub(super) token_endpoint_auth_methods_supported: Vec<String>,
 }
 
 impl KeySource {
-    pub(super) fn new(config: &IssuerConfig) -> Result<Self, IssuerProblem> {
+    pub(super) fn new(config: &SourceConfig) -> Result<Self, IssuerProblem> {
         let builder = Client::builder()
             .user_agent(concat!("archway/", env!("CARGO_PKG_VERSION")))
             .timeout(PATIENCE)
             .redirect(Policy::none());
-        let http = if config::is_loopback(&config.url) {
+        let http = if source::is_loopback(&config.url) {
             builder.no_proxy()
         } else {
             let roots = config.roots.iter().cloned();
@@ -89,6 +99,12 @@ impl KeySource {
         if let Some(uri) = &self.jwks_uri {
             return Ok(uri.clone());
         }
+        let found = self.discovered().await?;
+        self.asked(&found.jwks_uri).ok_or(FetchError::KeysElsewhere)
+    }
+
+    /// The discovery document, if it is this issuer's.
+    pub(super) async fn discovered(&self) -> Result<Discovered, FetchError> {
         let [openid, oauth] = &self.discovery;
         let mut answer = self.ask(openid).await?;
         if answer.status().is_client_error() {
@@ -99,9 +115,31 @@ impl KeySource {
         if found.issuer != self.issuer {
             return Err(FetchError::OtherIssuer);
         }
-        let uri = Url::parse(&found.jwks_uri).ok();
-        uri.filter(|uri| config::may_ask(uri, &self.url))
-            .ok_or(FetchError::KeysElsewhere)
+        Ok(found)
+    }
+
+    /// A URL of the discovery document, if it can be trusted as the issuer's is.
+    pub(super) fn asked(&self, uri: &str) -> Option<Url> {
+        let uri = Url::parse(uri).ok();
+        uri.filter(|uri| source::may_ask(uri, &self.url))
+    }
+
+    /// Sends a form with this `Authorization` header, if any. Returns the status and the body of the answer.
+    pub(super) async fn post(
+        &self,
+        to: &Url,
+        form: String,
+        authorization: Option<HeaderValue>,
+    ) -> Result<(StatusCode, Vec<u8>), FetchError> {
+        let request = self.http.post(to.clone()).body(form);
+        let mut request = request
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .header(ACCEPT, "application/json");
+        if let Some(authorization) = authorization {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        let answer = request.send().await.map_err(unreachable)?;
+        Ok((answer.status(), bounded(answer).await?))
     }
 
     async fn ask(&self, url: &Url) -> Result<Response, FetchError> {
@@ -119,11 +157,15 @@ impl Fetch for KeySource {
     }
 }
 
-async fn body(mut answer: Response, what: &'static str) -> Result<Vec<u8>, FetchError> {
+async fn body(answer: Response, what: &'static str) -> Result<Vec<u8>, FetchError> {
     // A redirect is an error, too.
     if answer.status() != StatusCode::OK {
         return Err(FetchError::Status(answer.status(), what));
     }
+    bounded(answer).await
+}
+
+async fn bounded(mut answer: Response) -> Result<Vec<u8>, FetchError> {
     let mut body = Vec::new();
     while let Some(part) = answer.chunk().await.map_err(unreachable)? {
         if body.len() + part.len() > LARGEST {

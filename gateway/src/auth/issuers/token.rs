@@ -10,7 +10,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, crypto};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{claims::least_age, config};
+use super::{claims::least_age, source};
 
 /// Maximum bytes of a token.
 const LONGEST: usize = 16 * 1024;
@@ -63,7 +63,7 @@ impl<'a> UnverifiedToken<'a> {
             return None;
         }
         Some(UnverifiedToken {
-            algorithm: config::algorithm(&header.alg),
+            algorithm: source::algorithm(&header.alg),
             key_id: header.kid,
             signed,
             signature,
@@ -77,8 +77,8 @@ impl<'a> UnverifiedToken<'a> {
     }
 
     /// Its minimum age by its own claims; `None` if no key can make it valid.
-    pub(super) fn least_age(&self, leeway: Duration) -> Option<Duration> {
-        least_age(&self.claims, leeway)
+    pub(super) fn least_age(&self, leeway: Duration, longest_life: f64) -> Option<Duration> {
+        least_age(&self.claims, leeway, longest_life)
     }
 
     /// Its claims, if this key signed it with this algorithm.
