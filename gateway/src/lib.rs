@@ -118,22 +118,19 @@ impl Gateway {
         let (audit, records) = Audit::new(stores.clone(), secret.clone(), config.name(), trail);
         let auth = Auth::new(&config.auth, stores.clone(), secret, metrics.clone())?;
         let changes = ChangeListener::new(&stores, &auth, &sessions, &metrics);
+        let calls = Calls {
+            catalog: catalog.clone(),
+            breaker: breaker.clone(),
+            upstream: upstream.clone(),
+            cursors: Cursors::new(root.clone()),
+            audit: audit.clone(),
+            metrics: metrics.clone(),
+            sampler: Sampler::new(&config.sampling),
+        };
         let stack = server::stack(StackParts {
             guard: Arc::new(Guard::new(&config.guard)),
             auth,
-            mcp: Arc::new(Mcp::new(
-                sessions,
-                limits.clone(),
-                Calls {
-                    catalog: catalog.clone(),
-                    breaker: breaker.clone(),
-                    upstream: upstream.clone(),
-                    cursors: Cursors::new(root.clone()),
-                    audit: audit.clone(),
-                    metrics: metrics.clone(),
-                    sampler: Sampler::new(&config.sampling),
-                },
-            )),
+            mcp: Arc::new(Mcp::new(sessions, limits.clone(), calls)),
             metrics: metrics.clone(),
         });
         let admin = Arc::new(Admin {
