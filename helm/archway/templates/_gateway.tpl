@@ -86,6 +86,11 @@ volumes:
     secret:
       secretName: {{ . | quote }}
       defaultMode: 0440
+      # A public client has no secret.
+      optional: true
+      items:
+        - {key: oidc.yaml, path: oidc.yaml}
+        - {key: client-secret, path: client-secret}
   {{- end }}
   {{- if $gateway.oidc.issuers }}
   {{- include "archway.configVolume" (list "issuers" (include "archway.named" (list . "issuers")) (list (list "issuers.yaml" "issuers.yaml"))) | nindent 2 }}
