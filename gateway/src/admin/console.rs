@@ -43,7 +43,7 @@ mod calls;
 mod charts;
 mod config;
 mod cookies;
-mod door;
+mod sign_in_page;
 mod filter;
 mod keys;
 mod live;

@@ -20,8 +20,8 @@ use super::{
     ConsoleConfig, ConsoleError,
     address::Place,
     cookies::{self, Ending},
-    door::{self, Door},
     sign_in::{SIGN_IN, SIGN_OUT, Session, SignIn, TOKEN},
+    sign_in_page::{self, SignInPage},
 };
 use crate::{auth::CALLBACK, metrics::Metrics, secrets::RootSecret};
 
@@ -117,14 +117,14 @@ impl Access {
         let answer = match (&request.method, request.uri.path()) {
             (&Method::GET, SIGN_IN) => sign_in.begin(query).await,
             (&Method::GET, CALLBACK) => sign_in.finish(query, headers).await,
-            (&Method::POST, SIGN_OUT) => sign_in.end(headers).await,
+            (&Method::POST, SIGN_OUT) => sign_in.end(headers),
             (&Method::GET, TOKEN) if self.token.is_some() => Ok(match self.has_token(headers) {
-                true => sign_in.opened_by_token(),
+                true => sign_in.opened_by_token(self.token_text().unwrap_or_default()),
                 false => challenge(),
             }),
             _ => return None,
         };
-        Some(answer.unwrap_or_else(|door| sign_in.page(&door)))
+        Some(answer.unwrap_or_else(|page| sign_in.page(&page)))
     }
 
     /// Who sends a request, or the answer to somebody who is not let in.
@@ -135,20 +135,30 @@ impl Access {
         let Some(sign_in) = &self.sign_in else {
             return Err(Box::new(challenge()));
         };
-        sign_in
-            .session(&request.headers)
+        let session = sign_in.session(&request.headers);
+        let is_current = |session: &Ending<Session>| {
+            let token = &session.value.token;
+            token.is_none() || *token == self.token_text()
+        };
+        session
+            .filter(is_current)
             .map(Visitor::SignedIn)
             .ok_or_else(|| {
                 let place = Place::parse(request.uri.path());
-                let to = door::come_back(place.as_ref(), request.uri.query());
+                let to = sign_in_page::come_back(place.as_ref(), request.uri.query());
                 let has_token = self.token.is_some();
-                Box::new(sign_in.page(&Door::Open { to, has_token }))
+                Box::new(sign_in.page(&SignInPage::Offered { to, has_token }))
             })
     }
 
     /// Whether whoever reaches the port may read the pages.
     fn is_open(&self) -> bool {
         self.token.is_none() && self.sign_in.is_none()
+    }
+
+    /// The digest of the token, for sealed cookies.
+    fn token_text(&self) -> Option<String> {
+        self.token.as_ref().map(|token| STANDARD.encode(token))
     }
 
     /// Whether a request has the token.

@@ -38,6 +38,10 @@ function open() {
     say("live");
     later(SILENCE_MS, silent);
   };
+  source.addEventListener("alive", () => {
+    say("live");
+    later(SILENCE_MS, silent);
+  });
   source.onerror = () => {
     // It connects again by itself, unless the server refused it.
     if (source.readyState !== EventSource.CLOSED) return;

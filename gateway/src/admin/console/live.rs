@@ -11,7 +11,7 @@ use axum::response::{
     sse::{Event, KeepAlive},
 };
 use futures::Stream;
-use http::{StatusCode, header};
+use http::{HeaderName, StatusCode, header};
 use parking_lot::Mutex;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, watch},
@@ -35,7 +35,7 @@ const STREAMS: &str = "/console/live";
 const MOST_STREAMS: usize = 24;
 /// How long a stream may take.
 const LIFE: Duration = Duration::from_secs(60);
-/// After how long without an event a comment is sent.
+/// After how long without an event one says that the stream is alive.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 /// How long a browser waits before it asks again.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -94,18 +94,27 @@ pub(super) fn answer(
         return Some((headers, SCRIPT).into_response());
     }
     let place = page_of(path)?;
+    let query = Query::parse(query);
+    let name = stream_of(&place, &query)?;
     let Ok(permit) = feeds.streams.clone().try_acquire_owned() else {
         let why = "too many pages are live at this gateway\n";
         return Some((StatusCode::SERVICE_UNAVAILABLE, why).into_response());
     };
-    let latest = feeds.join(admin, place, Query::parse(query));
+    let latest = feeds.join(admin, name, (place, query));
     let ends = ends.map_or_else(
         || Instant::now() + LIFE,
         |end| end.min(Instant::now() + LIFE),
     );
     let stream = Sse::new(events(latest, ends, permit));
-    let stream = stream.keep_alive(KeepAlive::new().interval(HEARTBEAT));
-    Some(([(header::CACHE_CONTROL, "no-store")], stream).into_response())
+    // An event, since scripts see no comments.
+    let alive = Event::default().event("alive").data("");
+    let stream = stream.keep_alive(KeepAlive::new().interval(HEARTBEAT).event(alive));
+    let headers = [
+        (header::CACHE_CONTROL, "no-store"),
+        // Else nginx holds events back.
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    Some((headers, stream).into_response())
 }
 
 /// An event whenever the page has changed, until `ends` or until the feed does.
@@ -132,15 +141,14 @@ impl Feeds {
     fn join(
         &self,
         admin: &Arc<Admin>,
-        place: Place,
-        query: Query,
+        name: String,
+        page: (Place, Query),
     ) -> watch::Receiver<Option<Arc<str>>> {
-        let name = stream_of(&place, &query).unwrap_or_default();
         let mut open = self.open.lock();
         let feed = open.get(&name).cloned().unwrap_or_else(|| {
             let feed = Arc::new(watch::Sender::new(None));
             open.insert(name.clone(), feed.clone());
-            tokio::spawn(fill(admin.clone(), feed.clone(), name, (place, query)));
+            tokio::spawn(fill(admin.clone(), feed.clone(), name, page));
             feed
         });
         let mut latest = feed.subscribe();

@@ -71,10 +71,12 @@ fn tiles(
         Some(_) => ("not ready", Color::Bad),
     };
     let up = span(console.began.elapsed().as_secs());
+    // Behind one address the live part may come from another gateway than the page.
+    let up = format!("{} up {up}", admin.name);
     let calls = status.breaker.calls;
     html! {
         div class="tiles" {
-            (tile("this gateway", gateway, &status.reason.map_or_else(|| format!("up {up}"), str::to_owned)))
+            (tile("this gateway", gateway, &status.reason.map_or_else(|| up.trim().to_owned(), str::to_owned)))
             (tile(
                 "Postgres",
                 (if postgres.is_none() { "up" } else { "away" },

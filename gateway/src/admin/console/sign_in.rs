@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     address::{Place, Query},
     cookies::{CookieKind, Cookies, Ending},
-    door::{self, Door},
+    sign_in_page::{self, SignInPage},
 };
 use crate::{
     auth::{Attempt, CALLBACK, LoginConfigError, LoginError, LoginProvider, visible},
@@ -64,6 +64,8 @@ struct Begun {
 pub(super) struct Session {
     /// For people.
     pub(super) name: String,
+    /// What the token's session is bound to, so that it ends with the token.
+    pub(super) token: Option<String>,
 }
 
 impl SignIn {
@@ -98,22 +100,27 @@ impl SignIn {
     }
 
     /// Opens a session for whoever has the token.
-    pub(super) fn opened_by_token(&self) -> Response {
-        self.opened("token", Place::Overview.path())
+    pub(super) fn opened_by_token(&self, token: String) -> Response {
+        tracing::info!("a session of the page was opened by the token");
+        let session = Session {
+            name: "token".to_owned(),
+            token: Some(token),
+        };
+        self.opened(session, Place::Overview.path())
     }
 
     /// Sends a browser to the provider.
-    pub(super) async fn begin(&self, query: Option<&str>) -> Result<Response, Door> {
+    pub(super) async fn begin(&self, query: Option<&str>) -> Result<Response, SignInPage> {
         let query = Query::up_to(LONGEST_RETURN, query);
         let to = own(query.get("to"));
-        let attempt = Attempt::new().ok_or(Door::Failed)?;
+        let attempt = Attempt::new().ok_or(SignInPage::Failed)?;
         let url = self.provider.begin(&attempt, query.has("again")).await;
         let url = url.map_err(|error| self.refused(error))?;
         let begun = Begun { attempt, to };
         let cookie = self
             .cookies
             .set(ATTEMPT, &self.provider.context(), begun)
-            .ok_or(Door::Failed)?;
+            .ok_or(SignInPage::Failed)?;
         Ok(to_other(url.as_str(), [Some(cookie), None]))
     }
 
@@ -122,7 +129,7 @@ impl SignIn {
         &self,
         query: Option<&str>,
         headers: &HeaderMap,
-    ) -> Result<Response, Door> {
+    ) -> Result<Response, SignInPage> {
         let query = Query::up_to(LONGEST_VALUE, query);
         let context = self.provider.context();
         let begun = self.cookies.get::<Begun>(ATTEMPT, &context, headers);
@@ -134,7 +141,7 @@ impl SignIn {
             // Another tab may have finished its own sign-in meanwhile.
             return match self.session(headers) {
                 Some(_) => Ok(to_other(&Place::Overview.path(), [None, None])),
-                None => Err(Door::NotBegun),
+                None => Err(SignInPage::NotBegun),
             };
         };
         // RFC 9207: the answer of another provider is none.
@@ -147,17 +154,16 @@ impl SignIn {
             (true, None) => self.provider.finish(&attempt, query.get("code")).await,
         };
         let name = signed_in.map_err(|error| self.refused(error))?;
-        tracing::info!(who = %name, "an operator signed in to the page");
-        Ok(self.opened(&name, to))
+        Ok(self.opened(Session { name, token: None }, to))
     }
 
     /// Ends a session in this browser.
-    pub(super) async fn end(&self, headers: &HeaderMap) -> Result<Response, Door> {
+    pub(super) fn end(&self, headers: &HeaderMap) -> Result<Response, SignInPage> {
         // Another site's form comes without the cookie, and must not end the session.
-        self.session(headers).ok_or(Door::Closed)?;
-        let provider = self.provider.sign_out_page().await;
+        self.session(headers).ok_or(SignInPage::Closed)?;
+        let provider = self.provider.sign_out_page();
         let provider = provider.map(String::from);
-        let mut response = self.page(&Door::SignedOut { provider });
+        let mut response = self.page(&SignInPage::SignedOut { provider });
         let removed = self.cookies.remove(SESSION);
         response
             .headers_mut()
@@ -166,25 +172,22 @@ impl SignIn {
     }
 
     /// The page for somebody who may not pass.
-    pub(super) fn page(&self, door: &Door) -> Response {
-        door::page(door, &self.provider)
+    pub(super) fn page(&self, page: &SignInPage) -> Response {
+        sign_in_page::page(page, &self.provider)
     }
 
-    fn opened(&self, name: &str, to: String) -> Response {
-        let session = Session {
-            name: name.to_owned(),
-        };
+    fn opened(&self, session: Session, to: String) -> Response {
         let cookie = self.cookies.set(SESSION, &self.provider.context(), session);
         match cookie {
             Some(cookie) => to_other(&to, [Some(cookie), self.cookies.remove(ATTEMPT)]),
-            None => self.page(&Door::Failed),
+            None => self.page(&SignInPage::Failed),
         }
     }
 
-    fn refused(&self, error: LoginError) -> Door {
+    fn refused(&self, error: LoginError) -> SignInPage {
         let error = Box::new(error);
         tracing::warn!(error = %Chain(&*error), "a sign-in to the operator's page failed");
-        Door::Refused(error)
+        SignInPage::Refused(error)
     }
 }
 

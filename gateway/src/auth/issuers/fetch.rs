@@ -60,16 +60,27 @@ pub(super) struct KeySource {
     algorithms: Vec<jsonwebtoken::Algorithm>,
 }
 
-/// What a discovery document says (OIDC Discovery 1.0, 3). Signing people in needs the optional members.
+/// What a discovery document says (OIDC Discovery 1.0, 3). Signing people in needs the other members, which may be
+/// anything where nobody signs in.
 #[derive(Deserialize)]
 pub(super) struct Discovered {
     issuer: String,
     jwks_uri: String,
-    pub(super) authorization_endpoint: Option<String>,
-    pub(super) token_endpoint: Option<String>,
-    pub(super) end_session_endpoint: Option<String>,
-    #[serde(default)]
-    pub(super) token_endpoint_auth_methods_supported: Vec<String>,
+    #[serde(flatten)]
+    others: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Discovered {
+    /// A member that is a text.
+    pub(super) fn text(&self, member: &str) -> Option<&str> {
+        self.others.get(member)?.as_str()
+    }
+
+    /// Whether a member is a list with this text.
+    pub(super) fn lists(&self, member: &str, text: &str) -> bool {
+        let list = self.others.get(member).and_then(|it| it.as_array());
+        list.is_some_and(|list| list.iter().any(|it| it == text))
+    }
 }
 
 impl KeySource {

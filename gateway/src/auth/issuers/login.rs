@@ -40,6 +40,8 @@ mod error;
 pub(crate) const CALLBACK: &str = "/console/callback";
 /// For all requests to the provider of one step.
 const PATIENCE: Duration = Duration::from_secs(8);
+/// How long a step waits for its turn.
+const TURN: Duration = Duration::from_secs(2);
 /// Steps at a time.
 const MOST_STEPS: usize = 8;
 /// Seconds from issue to expiry of an ID token, at most. It is used once, when it arrives.
@@ -116,9 +118,10 @@ impl LoginProvider {
         self.config.source.url.host_str().unwrap_or_default()
     }
 
-    /// Provider and client, in one text that no other pair has.
+    /// Whom this lets in where, in one text: after a change of it nobody is signed in any longer.
     pub(crate) fn context(&self) -> String {
-        format!("{} {}", self.name(), self.config.client_id)
+        let LoginConfig { url, client_id, .. } = &self.config;
+        format!("{} {client_id} {url} {}", self.name(), self.config.needed())
     }
 
     /// Where to send a browser to sign in. `again`: the provider asks who it is, whoever it knows.
@@ -150,10 +153,16 @@ impl LoginProvider {
             let token = answer.id_token.ok_or(LoginError::Answer("id_token"))?;
             let claims = self.verified(&token, attempt).await?;
             let name = name(&claims);
+            let subject = claims.get("sub").and_then(Value::as_str);
+            let subject = visible(subject.unwrap_or_default());
             match self.config.lets_in(&claims, answer.scope.as_deref()) {
-                true => Ok(name),
+                true => {
+                    tracing::info!(who = %name, %subject, "an operator signed in to the page");
+                    Ok(name)
+                }
                 false => Err(LoginError::NotAdmitted {
                     name,
+                    subject,
                     needed: self.config.needed(),
                 }),
             }
@@ -161,21 +170,21 @@ impl LoginProvider {
         .await
     }
 
-    /// The provider's own page for signing out, if it has one.
-    pub(crate) async fn sign_out_page(&self) -> Option<Url> {
-        let endpoints = self.step(self.endpoints()).await.ok()?;
-        let mut url = endpoints.end_session.clone()?;
+    /// The provider's own page for signing out, if it has one that is known.
+    pub(crate) fn sign_out_page(&self) -> Option<Url> {
+        let mut url = self.known_endpoints()?.end_session.clone()?;
         url.query_pairs_mut()
             .append_pair("client_id", &self.config.client_id);
         Some(url)
     }
 
-    /// Runs a step, if its turn is free, for as long as a step may take.
+    /// Runs a step in its turn, for as long as a step may take.
     async fn step<T>(
         &self,
         step: impl Future<Output = Result<T, LoginError>>,
     ) -> Result<T, LoginError> {
-        let Ok(_turn) = self.steps.try_acquire() else {
+        let turn = timeout(TURN, self.steps.acquire()).await;
+        let Ok(Ok(_turn)) = turn else {
             return Err(LoginError::Crowded);
         };
         let ended = timeout(PATIENCE, step).await;

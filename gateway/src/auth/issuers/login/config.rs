@@ -18,6 +18,8 @@ use super::super::{
 const LONGEST_WORD: usize = 256;
 /// Scopes and words at most.
 const MOST_WORDS: usize = 20;
+/// The claims that have scopes, as one text or as a list.
+const SCOPES: [&str; 2] = ["scope", "scp"];
 /// The word that admits, unless the file names others.
 const ADMIN: &str = "admin";
 
@@ -37,7 +39,9 @@ pub enum LoginConfigError {
     )]
     Url,
     /// A text is empty, too long, or has characters that it cannot have.
-    #[error("`{0}` must be 1 to 20 texts of 1 to 256 visible ASCII characters")]
+    #[error(
+        "`{0}` must be 1 to 20 texts of 1 to 256 visible characters, of ASCII but for `admits` with `claim`"
+    )]
     Words(&'static str),
     /// The file with the client's secret is not one line.
     #[error(
@@ -79,6 +83,8 @@ pub(super) struct LoginConfig {
     /// Ends with a slash.
     pub(super) url: Url,
     claim: Option<ClaimPath>,
+    /// The name of a claim at the top, else empty.
+    claim_name: String,
     admits: Vec<String>,
     /// The scopes to request, as one text.
     pub(super) scopes: String,
@@ -98,13 +104,22 @@ impl LoginConfig {
             ca_file: entry.ca_file.as_deref(),
         })?;
         let url = trusted(&entry.url).filter(|url| url.path() == "/");
+        let claim_name = match &entry.claim {
+            Some(ScopeWords::One(name)) => name.clone(),
+            Some(ScopeWords::Many(_)) | None => String::new(),
+        };
         let claim = entry.claim.map(|words| {
             let path = ClaimPath::new(words.list());
             path.ok_or(IssuerProblem::Claim("claim"))
         });
         let claim = claim.transpose()?;
         let admits = entry.admits.map(ScopeWords::list);
-        let admits = words("admits", admits.unwrap_or_else(|| vec![ADMIN.to_owned()]))?;
+        let admits = admits.unwrap_or_else(|| vec![ADMIN.to_owned()]);
+        let admits = match claim {
+            // Names of groups may have spaces.
+            Some(_) => texts("admits", admits, |it| !it.is_control())?,
+            None => words("admits", admits)?,
+        };
         let mut scopes = match entry.scopes {
             Some(scopes) if scopes.is_empty() => scopes,
             Some(scopes) => words("scopes", scopes)?,
@@ -124,6 +139,7 @@ impl LoginConfig {
                 .transpose()?,
             url: url.ok_or(LoginConfigError::Url)?,
             claim,
+            claim_name,
             admits,
             scopes: scopes.join(" "),
         })
@@ -131,22 +147,30 @@ impl LoginConfig {
 
     /// Whether verified claims of an ID token, or the scopes that the provider says it granted, let their holder in.
     pub(super) fn lets_in(&self, claims: &Map<String, Value>, granted: Option<&str>) -> bool {
-        let has = |value: &Value| match value {
+        let has_scope = |value: &Value| match value {
             Value::String(text) => self.has_word(text),
-            Value::Array(list) => list
-                .iter()
-                .any(|one| one.as_str().is_some_and(|one| self.is_word(one))),
-            _ => false,
+            list => self.names(list),
         };
-        match &self.claim {
-            Some(path) => path.of(claims).is_some_and(has),
-            None => {
-                granted.is_some_and(|granted| self.has_word(granted))
-                    || ["scope", "scp"]
-                        .into_iter()
-                        .filter_map(|name| claims.get(name))
-                        .any(has)
-            }
+        let Some(path) = &self.claim else {
+            let scopes = SCOPES.into_iter().filter_map(|name| claims.get(name));
+            return granted.is_some_and(|granted| self.has_word(granted)) || { scopes }
+                .any(has_scope);
+        };
+        path.of(claims)
+            .is_some_and(|value| match &*self.claim_name {
+                name if SCOPES.contains(&name) => has_scope(value),
+                // Anybody may write any address into an account where the provider does not verify it.
+                "email" => claims.get("email_verified") == Some(&true.into()) && self.names(value),
+                _ => self.names(value),
+            })
+    }
+
+    /// Whether a value, or one of a list, is a word that admits.
+    fn names(&self, value: &Value) -> bool {
+        let is_word = |value: &Value| value.as_str().is_some_and(|text| self.is_word(text));
+        match value {
+            Value::Array(list) => list.iter().any(is_word),
+            one => is_word(one),
         }
     }
 
@@ -165,9 +189,16 @@ impl LoginConfig {
 }
 
 fn words(what: &'static str, words: Vec<String>) -> Result<Vec<String>, LoginConfigError> {
-    let fit = |word: &String| {
-        (1..=LONGEST_WORD).contains(&word.len()) && word.bytes().all(|it| it.is_ascii_graphic())
-    };
+    texts(what, words, |it| it.is_ascii_graphic())
+}
+
+fn texts(
+    what: &'static str,
+    words: Vec<String>,
+    may_have: impl Fn(char) -> bool,
+) -> Result<Vec<String>, LoginConfigError> {
+    let fit =
+        |word: &String| (1..=LONGEST_WORD).contains(&word.len()) && word.chars().all(&may_have);
     let are_fit = (1..=MOST_WORDS).contains(&words.len()) && words.iter().all(fit);
     are_fit
         .then_some(words)
@@ -215,6 +246,32 @@ mod tests {
         let held = |roles: Value| json!({ "realm_access": { "roles": roles } });
         assert!(lets_in(roles, held(json!(["dev", "oncall"])), None));
         assert!(!lets_in(roles, held(json!(["dev"])), Some("openid ops")));
+        // A text of a claim is one value, and an address has to be verified.
+        let department = "claim: department, admits: ['Archway Admins']";
+        assert!(lets_in(
+            department,
+            json!({ "department": "Archway Admins" }),
+            None
+        ));
+        assert!(!lets_in(
+            "claim: department",
+            json!({ "department": "Sales admin" }),
+            None
+        ));
+        assert!(lets_in(
+            "claim: scope",
+            json!({ "scope": "openid admin" }),
+            None
+        ));
+        let address = "claim: email, admits: 'ada@acme.example'";
+        for (verified, expected) in [
+            (json!(true), true),
+            (json!(false), false),
+            (json!("true"), false),
+        ] {
+            let claims = json!({ "email": "ada@acme.example", "email_verified": verified });
+            assert_eq!(lets_in(address, claims, None), expected);
+        }
     }
 
     #[test]

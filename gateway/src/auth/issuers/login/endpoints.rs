@@ -9,7 +9,7 @@ use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use super::{super::fetch::FetchError, Attempt, LoginError, LoginProvider, visible};
+use super::{Attempt, LoginError, LoginProvider, visible};
 
 /// How long the endpoints of its discovery document are reused.
 const REUSE: Duration = Duration::from_secs(300);
@@ -43,19 +43,24 @@ impl LoginProvider {
             return Ok(endpoints.clone());
         }
         let found = self.http.discovered().await?;
-        let at = |url: &Option<String>| self.http.asked(url.as_deref()?);
-        let methods = &found.token_endpoint_auth_methods_supported;
-        let allows = |method: &str| methods.iter().any(|it| it == method);
+        let at = |member| self.http.asked(found.text(member)?);
+        let needed = |member| at(member).ok_or(LoginError::Endpoint(member));
+        let allows = |method| found.lists("token_endpoint_auth_methods_supported", method);
         let endpoints = Arc::new(Endpoints {
-            authorization: at(&found.authorization_endpoint)
-                .ok_or(LoginError::Endpoint("authorization_endpoint"))?,
-            token: at(&found.token_endpoint).ok_or(LoginError::Endpoint("token_endpoint"))?,
-            end_session: at(&found.end_session_endpoint),
+            authorization: needed("authorization_endpoint")?,
+            token: needed("token_endpoint")?,
+            end_session: at("end_session_endpoint"),
             // OIDC Discovery 1.0, 3: without a list it is `client_secret_basic`.
             secret_in_form: allows("client_secret_post") && !allows("client_secret_basic"),
         });
         *cached = Some((Instant::now(), endpoints.clone()));
         Ok(endpoints)
+    }
+
+    /// Its endpoints as they were read last, at whatever age, without waiting.
+    pub(super) fn known_endpoints(&self) -> Option<Arc<Endpoints>> {
+        let cached = self.endpoints.try_lock().ok()?;
+        cached.as_ref().map(|(_, endpoints)| endpoints.clone())
     }
 
     /// Redeems a code for the provider's tokens.
@@ -90,14 +95,16 @@ impl LoginProvider {
             .http
             .post(&endpoints.token, form(&fields), authorization)
             .await?;
-        let answer = serde_json::from_slice::<TokenAnswer>(&body);
-        if status != StatusCode::OK {
-            let code = answer.ok().and_then(|answer| answer.error);
-            return Err(LoginError::Refused(visible(
-                code.as_deref().unwrap_or(status.as_str()),
-            )));
+        let answer = serde_json::from_slice::<TokenAnswer>(&body).ok();
+        if let Some(code) = answer.as_ref().and_then(|answer| answer.error.as_deref()) {
+            return Err(LoginError::Refused(visible(code)));
         }
-        answer.map_err(|error| FetchError::Malformed(error).into())
+        match status {
+            StatusCode::OK => answer.ok_or(LoginError::Answer("JSON")),
+            StatusCode::TOO_MANY_REQUESTS => Err(LoginError::Unreachable(None)),
+            status if status.is_server_error() => Err(LoginError::Unreachable(None)),
+            status => Err(LoginError::Refused(status.as_str().to_owned())),
+        }
     }
 }
 

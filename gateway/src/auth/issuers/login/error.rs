@@ -24,10 +24,12 @@ pub(crate) enum LoginError {
     #[error("the provider's ID token is not valid: {0}")]
     Token(&'static str),
     /// The person may not read the page.
-    #[error("the provider does not grant {needed}")]
+    #[error("the provider does not grant {needed} to {name} (subject {subject})")]
     NotAdmitted {
         /// Who it is.
         name: String,
+        /// The token's `sub`.
+        subject: String,
         /// The words of which one is needed.
         needed: String,
     },

@@ -14,9 +14,9 @@ use crate::auth::{CALLBACK, LoginError, LoginProvider};
 
 /// Why somebody sees no page.
 #[derive(Debug)]
-pub(super) enum Door {
+pub(super) enum SignInPage {
     /// Nobody is signed in. The address to go to afterwards, and whether there is a token.
-    Open {
+    Offered {
         /// Empty for the overview.
         to: String,
         has_token: bool,
@@ -44,8 +44,8 @@ struct Words {
 }
 
 /// The page. Its links are absolute where cookies need the page's own address.
-pub(super) fn page(door: &Door, provider: &LoginProvider) -> Response {
-    let words = words(door, provider);
+pub(super) fn page(page: &SignInPage, provider: &LoginProvider) -> Response {
+    let words = words(page, provider);
     let link = |to: &str, again: bool| {
         let mut url = provider.page().clone();
         url.set_path(SIGN_IN);
@@ -57,21 +57,20 @@ pub(super) fn page(door: &Door, provider: &LoginProvider) -> Response {
         }
         url
     };
-    let (to, has_token) = match door {
-        Door::Open { to, has_token } => (to.as_str(), *has_token),
+    let (to, has_token) = match page {
+        SignInPage::Offered { to, has_token } => (to.as_str(), *has_token),
         _ => ("", false),
     };
-    let is_other =
-        matches!(door, Door::Refused(error) if matches!(**error, LoginError::NotAdmitted { .. }));
+    let is_other = matches!(page, SignInPage::Refused(error) if matches!(**error, LoginError::NotAdmitted { .. }));
     let content = html! {
-        section class="door" {
+        section class="sign-in" {
             p { (words.said) }
             @if !words.todo.is_empty() { p { (words.todo) } }
             p class="pages" {
                 @if is_other { a class="button" href=(link(to, true)) { "Sign in as somebody else" } }
                 @else { a class="button" href=(link(to, false)) { "Sign in with " (provider.host()) } }
                 @if has_token { a href=(TOKEN) { "use the token" } }
-                @if let Door::SignedOut { provider: Some(address) } = door {
+                @if let SignInPage::SignedOut { provider: Some(address) } = page {
                     a href=(address) rel="noreferrer" { "sign out there, too" }
                 }
             }
@@ -82,39 +81,40 @@ pub(super) fn page(door: &Door, provider: &LoginProvider) -> Response {
     (words.status, page::headers(), html).into_response()
 }
 
-fn words(door: &Door, provider: &LoginProvider) -> Words {
+fn words(page: &SignInPage, provider: &LoginProvider) -> Words {
     let of = |status, title, said: &str, todo: &str| Words {
         status,
         title,
         said: said.to_owned(),
         todo: todo.to_owned(),
     };
-    match door {
-        Door::Open { .. } | Door::Closed => of(
+    match page {
+        SignInPage::Offered { .. } | SignInPage::Closed => of(
             StatusCode::UNAUTHORIZED,
             "Sign in",
             "These pages are for the operators of this installation.",
             "",
         ),
-        Door::SignedOut { .. } => of(
+        SignInPage::SignedOut { .. } => of(
             StatusCode::OK,
             "Signed out",
             "This browser is signed out of these pages.",
-            "The provider may still know you, and would sign you in again without a question.",
+            "The provider may still know you, and would sign you in again without a question. A browser that was given the \
+             token sends it until it is closed.",
         ),
-        Door::NotBegun => of(
+        SignInPage::NotBegun => of(
             StatusCode::BAD_REQUEST,
             "Not signed in",
             "This browser did not begin this sign-in, or began another one since, or took longer than ten minutes.",
             "Sign in again. If this page comes back, allow cookies for it.",
         ),
-        Door::Failed => of(
+        SignInPage::Failed => of(
             StatusCode::INTERNAL_SERVER_ERROR,
             "Not signed in",
             "The gateway could not seal a cookie.",
             "Sign in again.",
         ),
-        Door::Refused(error) => refused(error, provider),
+        SignInPage::Refused(error) => refused(error, provider),
     }
 }
 
@@ -153,7 +153,7 @@ fn refused(error: &LoginError, provider: &LoginProvider) -> Words {
              --console-oidc."
                 .to_owned(),
         ),
-        LoginError::NotAdmitted { name: who, needed } => (
+        LoginError::NotAdmitted { name: who, needed, .. } => (
             StatusCode::FORBIDDEN,
             format!("You are {who}, and the provider {name} does not grant you {needed}."),
             "Ask whoever administers the provider for it.".to_owned(),
