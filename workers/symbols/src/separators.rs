@@ -22,12 +22,13 @@ pub(crate) fn parsed(
 ) -> Result<(), SyntaxError> {
     let syntax = language.parse(text.as_bytes(), cancel)?;
     let is_typed = matches!(language, Language::TypeScript | Language::Tsx);
-    if is_typed && let Some(line) = syntax.error_line(cancel)? {
-        if let Some(ended) = ended(text) {
-            let syntax = language.parse(&ended, cancel)?;
-            if syntax.error_line(cancel)?.is_none_or(|later| later > line) {
-                return Ok(visit(&syntax)?);
-            }
+    if is_typed
+        && let Some(line) = syntax.error_line(cancel)?
+        && let Some(ended) = ended(text)
+    {
+        let syntax = language.parse(&ended, cancel)?;
+        if syntax.error_line(cancel)?.is_none_or(|later| later > line) {
+            return Ok(visit(&syntax)?);
         }
     }
     Ok(visit(&syntax)?)
@@ -45,7 +46,8 @@ fn ended(text: &str) -> Option<Vec<u8>> {
         if code.is_empty() || code.starts_with("//") || code.starts_with(['*', '/']) {
             continue;
         }
-        if is_whole && is_signature(code) && start > 0 && text.as_bytes()[start - 1] != b'\n' {
+        let before = text.get(..start).unwrap_or_default();
+        if is_whole && is_signature(code) && before.ends_with([' ', '\t']) {
             ended[start - 1] = b';';
             is_same = false;
         }
@@ -101,7 +103,9 @@ mod tests {
             .collect();
         assert_eq!(lines, [6, 9]);
         assert_eq!(ended.len(), CALLS.len());
-        assert!(super::ended("<A>(a: A): A\n<B>(b: B): B\n").is_none());
+        for text in ["<A>(a: A): A\n<B>(b: B): B\n", "a: A\n\u{a0}<B>(b: B): B\n"] {
+            assert!(super::ended(text).is_none(), "{text}");
+        }
     }
 
     #[test]
