@@ -35,7 +35,8 @@ pub(super) fn readers(state: &HostState, path: &str) -> Option<Vec<Value>> {
     if let Some(path) = path.strip_prefix("/api/v4/projects/") {
         let id = path.strip_suffix("/members/all")?;
         let listing = state.listing.lock().clone()?;
-        let is_asked = |entry: &&Value| entry["id"].to_string() == id;
+        let id: u64 = id.parse().ok()?;
+        let is_asked = |entry: &&Value| entry["id"] == id;
         let project = listing.iter().find(is_asked)?["path_with_namespace"].clone();
         let member = |id: i64, name: &str, level: u8| json!({ "id": id, "username": name, "state": "active", "access_level": level });
         let named = readers.get(project.as_str()?)?.iter();
