@@ -148,6 +148,7 @@ fn passage(file: usize, text: &str, chunk: Chunk, bare: bool) -> (Passage, Strin
             parent: chunk.parent,
             bytes: (chunk.bytes.start as u32, chunk.bytes.end as u32),
             lines,
+            declaration: chunk.declaration,
         },
     };
     (passage, content)

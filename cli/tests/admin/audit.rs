@@ -130,7 +130,10 @@ fn past_months_are_pruned_once_confirmed_and_the_current_one_never() {
     assert_eq!(installation.count("select count(*) from audit_records"), 1);
     installation.sql("delete from audit_records");
     let done = installation.json("audit prune --before 2020-02 --confirm 2020-02");
-    assert_eq!(done, json!({ "before": "2020-02", "months": 1 }));
+    assert_eq!(
+        done,
+        json!({ "before": "2020-02", "months": 1, "changes": 0 })
+    );
     let partitions = "select count(*) from pg_inherits where inhparent = 'audit_records'::regclass";
     assert_eq!(installation.count(partitions), 0);
     let later = installation

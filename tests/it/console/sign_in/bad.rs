@@ -183,8 +183,15 @@ async fn a_failing_provider_becomes_a_page_that_says_what_to_do() {
             403,
             "http://localhost:9/console/callback",
         ),
-        (500, json!([]), 403, "refused: 500"),
-        (200, json!([]), 503, "does not answer"),
+        (500, json!([]), 503, "does not answer"),
+        (429, json!([]), 503, "does not answer"),
+        (200, json!([]), 502, "no usable JSON"),
+        (
+            200,
+            json!({ "error": "invalid_client" }),
+            403,
+            "the file of the client's secret",
+        ),
         (
             200,
             json!({ "access_token": "x" }),
