@@ -1,10 +1,7 @@
 //! Gateways and workers that are away.
 
-use e2e::{HangEvent, Harness};
-use tokio::{
-    sync::mpsc::{self, Receiver, Sender},
-    task::JoinSet,
-};
+use e2e::Harness;
+use tokio::sync::mpsc;
 
 use super::{Targets, acme, assert_fires, call, nothing, until};
 
@@ -69,38 +66,4 @@ async fn workers_that_fail_a_family_of_tools_open_its_circuit() {
     let state = "archway_gateway_circuit_state";
     let caused = until(&targets, |it| it.sum(state, "") > 0.5).await;
     assert_fires(&["ArchwayCircuitNotClosed"], &calm, &caused, 20);
-}
-
-#[tokio::test]
-async fn a_call_in_flight_at_two_lost_workers_is_noticed() {
-    let (hung, mut events): (Sender<HangEvent>, Receiver<HangEvent>) = mpsc::channel(100);
-    let harness = Harness::new().tenant(acme()).workers(3).hanging(hung);
-    let mut stack = harness.start().await;
-    let targets = Targets::of(&stack);
-    let calm = targets.scrape().await;
-    let client = stack.client("acme");
-    let mut calls = JoinSet::new();
-    // As many as reach each worker.
-    for _ in 0..12 {
-        let client = client.clone();
-        calls.spawn(async move { client.call("hang", nothing()).await });
-    }
-    let begun = async |events: &mut Receiver<HangEvent>, count: usize| {
-        for _ in 0..count {
-            while events.recv().await.expect("a call") != HangEvent::Began {}
-        }
-    };
-    begun(&mut events, 12).await;
-    stack.stop_worker(0);
-    stack.stop_worker(1);
-    let refused = "archway_gateway_upstream_deadly_calls_refused_total";
-    let is_refused = async || {
-        let one_more = client.clone();
-        tokio::spawn(async move { one_more.call("hang", nothing()).await });
-        let scrape = targets.scrape().await;
-        (scrape.sum(refused, "") > 0.5).then_some(scrape)
-    };
-    let caused = stack.eventually(is_refused).await;
-    assert_fires(&["ArchwayCallEndsWorkers"], &calm, &caused, 10);
-    calls.shutdown().await;
 }

@@ -1,12 +1,11 @@
-//! Repositories that cannot be read, and calls that take long in them.
+//! Repositories that cannot be read.
 
 use std::path::Path;
 
 use e2e::{Harness, Repo, Stack, Tenant, git};
-use futures::future::join_all;
 use serde_json::json;
 
-use super::{Targets, assert_fires, call, until};
+use super::{Targets, assert_fires, until};
 
 /// A commit of files that the repository lacks.
 const HOLLOW: &str = "tree 4b825dc642cb6eb9a060e54bf8d69288fbee4905
@@ -71,20 +70,4 @@ async fn repositories_that_cannot_be_read_are_noticed() {
     let unreadable = "archway_worker_index_projects_unreadable";
     let caused = until(&targets, |it| it.sum(unreadable, "") > 0.5).await;
     assert_fires(&["ArchwayProjectsUnreadable"], &calm, &caused, 20);
-}
-
-#[tokio::test]
-async fn calls_that_wait_for_threads_are_noticed() {
-    let text = "fn f() { let many = words; }\n".repeat(30_000);
-    let tenant = Tenant::new("acme").project("site", Repo::new().file("a.rs", text).commit());
-    let harness = Harness::new().tenant(tenant).blocking_calls(1);
-    let stack = harness.start().await;
-    let targets = Targets::of(&stack);
-    let calm = targets.scrape().await;
-    let client = stack.client("acme");
-    let read = json!({ "path": "a.rs" });
-    let clients = (0..200).map(|_| call(&client, "read_file", &read, 2));
-    join_all(clients).await;
-    let caused = targets.scrape().await;
-    assert_fires(&["ArchwayWorkersCrowded"], &calm, &caused, 30);
 }

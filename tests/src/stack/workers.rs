@@ -69,13 +69,6 @@ impl Harness {
         self
     }
 
-    /// At most this many calls of a real worker hold a thread.
-    #[must_use]
-    pub fn blocking_calls(mut self, count: usize) -> Harness {
-        self.worker.blocking_calls = count;
-        self
-    }
-
     /// Starts the workers and returns them with their addresses.
     pub(super) async fn start_workers(
         &self,
@@ -107,7 +100,6 @@ pub(super) struct WorkerParts {
     pub(super) index: IndexConfig,
     chat: ChatConfig,
     pub(super) search: SearchCache,
-    blocking_calls: usize,
 }
 
 impl Default for WorkerParts {
@@ -119,7 +111,6 @@ impl Default for WorkerParts {
             },
             chat: ChatConfig::default(),
             search: SearchCache::default(),
-            blocking_calls: 16,
         }
     }
 }
@@ -222,7 +213,7 @@ impl Worker {
             search_cache_bytes: parts.search.bytes,
             content_cache_bytes: 64 << 20,
             project_cache_bytes: 256 << 20,
-            blocking_calls: NonZeroUsize::new(parts.blocking_calls).unwrap(),
+            blocking_calls: NonZeroUsize::new(16).unwrap(),
             max_result_bytes: 64 << 10,
             cache: parts.search.folder(repositories),
             // Long enough that no test loses a late write.
