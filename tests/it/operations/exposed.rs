@@ -73,7 +73,10 @@ impl BusyStack {
             .embedder(&embedder)
             .chat(&model, "sk-sesame")
             .indexing()
-            .configure(|config| config.limits.limits_url = Some(redis.url().into()));
+            .configure(|config| {
+                config.limits.limits_url = Some(redis.url().into());
+                config.tenant_metrics = 1;
+            });
         let stack = harness.start().await;
         let worker = stack.worker_admins()[0];
         let counts = async || {

@@ -55,8 +55,8 @@ const PLACES: [(&str, Kind); 28] = [
     ("taken back", Kind::Shut),
 ];
 
-/// The places of a tenant's second project.
-pub(super) const SECOND: [&str; 3] = ["second content", "display name", "slug"];
+/// The places of a tenant's second project. Its slug is in addresses that are sent, and so may be written elsewhere.
+pub(super) const SECOND: [&str; 2] = ["second content", "display name"];
 /// The label of a key that no access rule gives the second project.
 pub(super) const NARROW: &str = "narrow";
 
@@ -96,8 +96,7 @@ impl Planted {
         &found.unwrap_or_else(|| panic!("nothing at {place}")).text
     }
 
-    /// What the holder of the key `narrow` may see, and what nobody shows it: the other tenant's, and the second project,
-    /// whose slug it knows.
+    /// What the holder of the key `narrow` may see, and what nobody shows it: the other tenant's, and the second project.
     pub(in crate::isolation) fn narrowed(&self, other: &Planted) -> (Planted, Planted) {
         let (mut own, mut hidden) = (self.clone(), other.clone());
         own.words.retain(|word| !SECOND.contains(&word.place));
