@@ -20,8 +20,8 @@ use archway_proto::{
 use serde_json::Value;
 use tokio::{
     net::TcpListener,
-    runtime::{Builder, Runtime},
     sync::mpsc::{self, Sender},
+    task::JoinHandle,
     time::Instant,
 };
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
@@ -45,18 +45,15 @@ pub enum HangEvent {
     Gone(Instant),
 }
 
-/// The running worker. Dropping it ends the server and its connections.
+/// The running worker. Dropping it ends the server.
 pub(crate) struct Fixture {
     address: SocketAddr,
-    /// Its own, since connections outlive the task that accepts them.
-    runtime: Option<Runtime>,
+    serving: JoinHandle<Result<(), tonic::transport::Error>>,
 }
 
 impl Drop for Fixture {
     fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
+        self.serving.abort();
     }
 }
 
@@ -64,18 +61,14 @@ impl Fixture {
     /// Serves callers whose pass `verifier` accepts, on a port of its own. With `hung` it lists the tools
     /// `hang` and `break`.
     pub(crate) async fn start(verifier: PassVerifier, hung: Option<Sender<HangEvent>>) -> Fixture {
-        let mut runtime = Builder::new_multi_thread();
-        let runtime = runtime.worker_threads(1).enable_all().build().unwrap();
-        let listening = runtime.spawn(TcpListener::bind("127.0.0.1:0"));
-        let listener = listening.await.unwrap().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let serving = Server::builder()
             .add_service(WorkerServer::new(Service { verifier, hung }))
             .serve_with_incoming(TcpListenerStream::new(listener));
-        runtime.spawn(serving);
         Fixture {
             address,
-            runtime: Some(runtime),
+            serving: tokio::spawn(serving),
         }
     }
 

@@ -120,7 +120,7 @@ impl Harness {
         self
     }
 
-    /// Replaces the workers by fixtures with two more tools: `hang` never answers, and `hung` receives the
+    /// Replaces the worker by the fixture with two more tools: `hang` never answers, and `hung` receives the
     /// events of its calls; `break` fails as a broken worker does.
     #[must_use]
     pub fn hanging(mut self, hung: Sender<HangEvent>) -> Harness {

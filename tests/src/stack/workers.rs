@@ -62,7 +62,7 @@ impl Harness {
         self
     }
 
-    /// The number of workers. Real ones share database and mounts.
+    /// The number of real workers. They share database and mounts.
     #[must_use]
     pub fn workers(mut self, count: usize) -> Harness {
         self.workers = count;
@@ -77,12 +77,11 @@ impl Harness {
         minter: &PassMinter,
     ) -> Vec<(Worker, SocketAddr)> {
         let verifier = || PassVerifier::new(&[minter.public_key()], POOL);
+        if self.fixture {
+            return vec![Worker::fixture(verifier(), self.hung.clone()).await];
+        }
         let mut started = Vec::with_capacity(self.workers);
         for _ in 0..self.workers {
-            if self.fixture {
-                started.push(Worker::fixture(verifier(), self.hung.clone()).await);
-                continue;
-            }
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let address = listener.local_addr().unwrap();
             let started_with = (database, repositories);
