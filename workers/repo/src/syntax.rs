@@ -8,15 +8,21 @@
 //! see [`Syntax::error_line`]. Code that parses need not compile, and newer syntax than the
 //! grammar's is reported as an error.
 
+mod error;
 pub mod large_stack;
+mod readable;
 
-use std::{io, ops::ControlFlow, sync::Arc};
+use std::{
+    ops::{ControlFlow, Range},
+    sync::Arc,
+};
 
 use tokio::time::{Duration, Instant};
-use tree_sitter::{LanguageError, Node, ParseOptions, Parser, Tree};
+use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
 use crate::{Cancel, RepoPath, Stopped};
-use large_stack::{LargeStackError, LargeStackThreads};
+pub use error::SyntaxError;
+use large_stack::LargeStackThreads;
 
 /// The largest text that is parsed, in bytes.
 pub const MAX_BYTES: usize = 1 << 20;
@@ -70,39 +76,7 @@ pub enum Language {
 pub struct Syntax<'a> {
     tree: Tree,
     text: &'a [u8],
-}
-
-/// Why a text could not be parsed.
-#[derive(Debug, thiserror::Error)]
-pub enum SyntaxError {
-    /// It is too large.
-    #[error("the file has more than {MAX_BYTES} bytes, which are not parsed")]
-    TooLarge,
-    /// Parsing reached its time limit.
-    #[error("parsing the file took longer than {} s", MAX_TIME.as_secs())]
-    TooSlow,
-    /// The maximum number of parses is running.
-    #[error("too many other files are parsed now; try again")]
-    Busy,
-    /// Grammar and parser have incompatible versions: a build error.
-    #[error("the grammar can't be used")]
-    Grammar(#[source] LanguageError),
-    /// No thread could be started.
-    #[error("the file can't be parsed now; try again")]
-    Thread(#[source] io::Error),
-    /// The call was stopped.
-    #[error(transparent)]
-    Stopped(#[from] Stopped),
-}
-
-impl From<LargeStackError> for SyntaxError {
-    fn from(error: LargeStackError) -> SyntaxError {
-        match error {
-            LargeStackError::Busy => SyntaxError::Busy,
-            LargeStackError::Thread(source) => SyntaxError::Thread(source),
-            LargeStackError::Stopped(stopped) => SyntaxError::Stopped(stopped),
-        }
-    }
+    unread: Vec<Range<usize>>,
 }
 
 /// Whether a walk descends into a node.
@@ -157,12 +131,34 @@ impl Language {
         .into()
     }
 
-    /// Parses `text`. Waits while the maximum number of parses is running.
+    /// Parses `text`. Waits while the maximum number of parses is running. If there is an error, and the
+    /// grammar reads more once what it does not know is replaced (see `readable`), the tree is of that
+    /// text. Its places are the same.
     ///
     /// # Errors
     /// If the text is too large or takes too long, or the call was stopped.
     pub fn parse<'a>(self, text: &'a [u8], cancel: &Cancel) -> Result<Syntax<'a>, SyntaxError> {
-        Syntax::by_grammar(self.grammar(), text, cancel)
+        let syntax = Syntax::by_grammar(self.grammar(), text, cancel)?;
+        let has_error = syntax.root().has_error();
+        if !has_error && !readable::is_misread(self, text) {
+            return Ok(syntax);
+        }
+        let Some(readable) = readable::readable(self, text, has_error) else {
+            return Ok(syntax);
+        };
+        let other = match Syntax::by_grammar(self.grammar(), &readable.text, cancel) {
+            Err(SyntaxError::TooSlow) => return Ok(syntax),
+            other => other?,
+        };
+        let (errors, others) = (syntax.error_bytes(cancel)?, other.error_bytes(cancel)?);
+        if others < errors || others == 0 {
+            return Ok(Syntax {
+                tree: other.tree,
+                text,
+                unread: readable.unread,
+            });
+        }
+        Ok(syntax)
     }
 }
 
@@ -208,6 +204,7 @@ impl<'a> Syntax<'a> {
         Ok(Syntax {
             tree: parsed?,
             text,
+            unread: Vec::new(),
         })
     }
 
@@ -219,6 +216,12 @@ impl<'a> Syntax<'a> {
     /// The root node.
     pub fn root(&self) -> Node<'_> {
         self.tree.root_node()
+    }
+
+    /// Words that are in no node, in bytes and in the order of the text: macros that the grammar does not
+    /// know, and what a condition of the preprocessor leaves out.
+    pub fn unread(&self) -> &[Range<usize>] {
+        &self.unread
     }
 
     /// A node's text, if it is UTF-8.
@@ -252,6 +255,23 @@ impl<'a> Syntax<'a> {
                 }
             }
         }
+    }
+
+    /// The number of bytes that the grammar does not accept, and of tokens that it misses.
+    ///
+    /// # Errors
+    /// If the call was stopped.
+    pub fn error_bytes(&self, cancel: &Cancel) -> Result<usize, Stopped> {
+        let mut bytes = 0;
+        self.walk(self.root(), cancel, |node| {
+            if node.is_error() || node.is_missing() {
+                bytes += 1 + node.byte_range().len();
+            } else if node.has_error() {
+                return Walk::Into;
+            }
+            Walk::Past
+        })?;
+        Ok(bytes)
     }
 
     /// The 1-based line of the first syntax error; `None` without one.

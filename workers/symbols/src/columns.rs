@@ -25,7 +25,11 @@ impl<'a> Columns<'a> {
     /// The column of a name in characters, from 1.
     pub(crate) fn next(&mut self, node: Node<'_>) -> u32 {
         let start = node.start_byte();
-        let line = start.saturating_sub(node.start_position().column);
+        self.at(start, start.saturating_sub(node.start_position().column))
+    }
+
+    /// The column of a byte in characters, from 1; `line` is where its line begins.
+    pub(crate) fn at(&mut self, start: usize, line: usize) -> u32 {
         if line != self.line || start < self.name {
             (self.name, self.characters) = (line, 0);
         }

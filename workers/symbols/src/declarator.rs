@@ -4,12 +4,18 @@ use tree_sitter::Node;
 
 use crate::{
     Kind,
-    naming::{Place, Scope, type_name},
-    path::Path,
+    naming::{Place, Scope, name_text, type_name},
+    path::{Path, Step},
 };
 
 /// Deepest nesting of a name in declarators.
 const MAX_DEPTH: usize = 16;
+
+/// Words that errors in a text may leave where a name stands.
+const WORDS: [&str; 12] = [
+    "if", "else", "for", "while", "switch", "do", "return", "case", "double", "float", "int",
+    "char",
+];
 
 /// What the place of a name defines.
 pub(crate) fn place(text: &str, path: Path<'_, '_>, scope: Scope<'_>) -> Option<Place> {
@@ -47,6 +53,9 @@ fn declared(text: &str, path: Path<'_, '_>, scope: Scope<'_>) -> Option<Place> {
     for _ in 0..MAX_DEPTH {
         let (kind, field) = at.place();
         if !is_wrapper(kind, field) {
+            if at.kind() == "operator_cast" && wrapper.is_empty() {
+                wrapper = "operator_cast";
+            }
             break;
         }
         if kind == "qualified_identifier" {
@@ -61,7 +70,10 @@ fn declared(text: &str, path: Path<'_, '_>, scope: Scope<'_>) -> Option<Place> {
     if field != "declarator" {
         return None;
     }
-    let is_function = wrapper == "function_declarator";
+    let is_function = matches!(wrapper, "function_declarator" | "operator_cast");
+    if is_macro_call(text, path, at) {
+        return None;
+    }
     // The head of a function around may be one that the grammar does not know.
     let is_local = scope.is_local || path.0.iter().any(|it| it.kind == "compound_statement");
     let defined = match kind {
@@ -82,7 +94,6 @@ fn declared(text: &str, path: Path<'_, '_>, scope: Scope<'_>) -> Option<Place> {
 fn is_wrapper(kind: &str, field: &str) -> bool {
     match kind {
         "qualified_identifier" | "template_function" | "template_type" => field == "name",
-        "operator_cast" => true,
         "parenthesized_declarator" | "attributed_declarator" | "reference_declarator" => {
             field.is_empty()
         }
@@ -91,6 +102,21 @@ fn is_wrapper(kind: &str, field: &str) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether what looks like a function is a statement: its name is a word of the language, or it has no type
+/// and stands in a block.
+fn is_macro_call(text: &str, path: Path<'_, '_>, declarator: Path<'_, '_>) -> bool {
+    let name = path.last().map_or("", |it| name_text(text, it.node));
+    if WORDS.contains(&name) {
+        return true;
+    }
+    let definition = declarator.up();
+    let is_in_block = definition.up().kind() == "compound_statement";
+    let has_type = |it: &Step<'_>| it.node.child_by_field_name("type").is_some();
+    definition.kind() == "function_definition"
+        && is_in_block
+        && !definition.last().is_some_and(has_type)
 }
 
 fn join(outer: Option<String>, inner: Option<String>) -> Option<String> {

@@ -1,14 +1,16 @@
 //! Walks a syntax tree once and collects definitions and uses.
 
+mod uses;
+
 use archway_repo::{
     Cancel,
     syntax::{Language, SyntaxError, Walk},
 };
 
 use crate::{
-    Definition, Kind, Receiver, Symbols, Use, UseKind,
+    Definition, Kind, Symbols,
     adopt::adopt,
-    binding, classify,
+    classify,
     columns::Columns,
     define,
     define::Found,
@@ -16,9 +18,9 @@ use crate::{
     names::Names,
     naming::{self, Open, Scope, name_text, row},
     path::{Path, Step, walk},
-    receiver::Before,
-    separator, separators,
+    separator,
     shared::Shared,
+    unread::Unread,
 };
 
 /// Definitions of one text, at most; a mebibyte of ordinary code has a tenth.
@@ -40,9 +42,14 @@ pub(crate) fn symbols(
     cancel: &Cancel,
 ) -> Result<Symbols, SyntaxError> {
     let mut extractor = Extractor::new(language, text);
-    separators::parsed(language, text, cancel, |syntax| {
-        walk(syntax, cancel, |path| extractor.visit(path))
+    let syntax = language.parse(text.as_bytes(), cancel)?;
+    let mut unread = Unread::of(&syntax);
+    walk(&syntax, cancel, |path| {
+        let start = path.last().map_or(0, |it| it.node.start_byte());
+        extractor.add_unread(&mut unread, start);
+        extractor.visit(path)
     })?;
+    extractor.add_unread(&mut unread, usize::MAX);
     Ok(extractor.done())
 }
 
@@ -86,6 +93,13 @@ impl<'a> Extractor<'a> {
         self.open.retain(|open| open.end > start);
         if let Some(walk) = self.visit_structure(path, step) {
             return walk;
+        }
+        // These are names only where they define: `operator bool`, `attr_reader :name`.
+        if matches!(step.kind, "operator_cast" | "simple_symbol") {
+            if let Some(found) = define::found(self.language, self.text, path, self.scope()) {
+                self.define(path, found);
+            }
+            return Walk::Into;
         }
         if !naming::is_name(path) {
             return Walk::Into;
@@ -198,83 +212,6 @@ impl<'a> Extractor<'a> {
 
     fn within(&self) -> Option<u32> {
         self.open.iter().rev().find_map(|open| open.definition)
-    }
-
-    fn add_use(&mut self, path: Path<'_, '_>) {
-        let Some(node) = path.last().map(|step| step.node) else {
-            return;
-        };
-        let name = name_text(self.text, node);
-        let is_full = self.symbols.uses.len() >= MAX_USES;
-        if name.is_empty() || name.len() > MAX_NAME || is_full {
-            return;
-        }
-        let is_import = node.start_byte() < self.import_end;
-        let is_local = self.shared.is_local(&self.open, path, name);
-        let Some((kind, before)) =
-            classify::classify(self.language, self.text, path, (is_import, is_local))
-        else {
-            return;
-        };
-        if kind == UseKind::Other && classify::is_exported_name(path) {
-            self.exported.extend(self.text.get(node.byte_range()));
-        }
-        let receiver = self.receiver(before);
-        let Some(number) = self.names.number(name) else {
-            return;
-        };
-        let used = Use {
-            name: number,
-            line: row(node.start_position().row),
-            column: self.columns.next(node),
-            kind,
-            receiver,
-            within: self.within(),
-        };
-        self.symbols.uses.push(used);
-        if kind == UseKind::Local {
-            let last_line = binding::last_line(self.language, path);
-            self.symbols.last_lines.push(last_line);
-        }
-        // `{ name }` is a member of the object as well.
-        if let Some(kind) = classify::shorthand(path) {
-            let receiver = Receiver::Unknown;
-            self.symbols.uses.push(Use {
-                kind,
-                receiver,
-                ..used
-            });
-        }
-    }
-
-    fn receiver(&mut self, before: Before<'_>) -> Receiver {
-        let node = match before {
-            Before::Nothing => return Receiver::None,
-            Before::Own if self.language == Language::Rust => return self.own_type(),
-            // The module outside of one in the same text.
-            Before::OuterModule if !self.is_in_module() => return Receiver::Unknown,
-            // No member, but a name in scope.
-            Before::Module | Before::OuterModule => return Receiver::None,
-            Before::Own => return Receiver::Own,
-            Before::Unknown => return Receiver::Unknown,
-            Before::Name(node) => node,
-        };
-        // A module may stand there as a string.
-        let name = name_text(self.text, node).trim_matches(['"', '\'']);
-        let number = self.names.number(name).filter(|_| name.len() <= MAX_NAME);
-        number.map_or(Receiver::Unknown, Receiver::Name)
-    }
-
-    fn is_in_module(&self) -> bool {
-        self.open.iter().any(|open| open.kind == Kind::Module)
-    }
-
-    /// The type around, by its name.
-    fn own_type(&mut self) -> Receiver {
-        let own = self.open.iter().rev().find(|open| open.kind.is_type());
-        let name = own.map(|own| own.name.clone());
-        let number = name.and_then(|name| self.names.number(name));
-        number.map_or(Receiver::Unknown, Receiver::Name)
     }
 
     fn done(mut self) -> Symbols {

@@ -7,8 +7,8 @@
 // In the order in which a text passes through them.
 mod cache;
 mod headers;
-mod separators;
 mod extract;
+mod unread;
 mod columns;
 mod adopt;
 mod path;

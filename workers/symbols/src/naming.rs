@@ -90,9 +90,20 @@ fn is_namespace(kind: &str) -> bool {
     )
 }
 
-/// The text of a name.
+/// The text of a name. That of a conversion has `operator` and the type, without parameters. A symbol has
+/// no colon.
 pub(crate) fn name_text<'a>(text: &'a str, node: Node<'_>) -> &'a str {
-    text.get(node.byte_range()).unwrap_or_default()
+    let name = text.get(node.byte_range()).unwrap_or_default();
+    match node.kind() {
+        "simple_symbol" => return name.strip_prefix(':').unwrap_or(name),
+        "operator_cast" => {}
+        _ => return name,
+    }
+    let of = node.child_by_field_name("type");
+    let type_end = of.map_or(0, |of| of.end_byte() - node.start_byte());
+    let open = name.get(type_end..).and_then(|rest| rest.find('('));
+    let name = open.and_then(|open| name.get(..type_end + open));
+    name.unwrap_or_default().trim_end()
 }
 
 /// The name of a type without path, arguments, references and pointers.

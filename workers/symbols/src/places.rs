@@ -42,10 +42,8 @@ fn rust(path: Path<'_, '_>) -> Option<Place> {
         "type_item" | "associated_type" => Kind::Type,
         "const_item" | "enum_variant" => Kind::Constant,
         "static_item" => Kind::Variable,
-        "mod_item" => {
-            path.up().last()?.node.child_by_field_name("body")?;
-            Kind::Module
-        }
+        // Without a body, too: the line says where the module is used, and who may see it.
+        "mod_item" => Kind::Module,
         "macro_definition" => Kind::Macro,
         "field_declaration" => Kind::Field,
         _ => return None,
@@ -95,6 +93,8 @@ fn go(text: &str, path: Path<'_, '_>, scope: Scope<'_>) -> Option<Place> {
     }
     let declaring = path.up().last()?.node;
     let mut owner = None;
+    // A variable may have a function without a name as its value.
+    let is_local = scope.is_local || path.0.iter().any(|it| it.kind == "func_literal");
     let kind = match parent {
         "function_declaration" => Kind::Function,
         "method_declaration" => {
@@ -112,8 +112,8 @@ fn go(text: &str, path: Path<'_, '_>, scope: Scope<'_>) -> Option<Place> {
             Some("interface_type") => Kind::Interface,
             _ => Kind::Type,
         },
-        "const_spec" if !scope.is_local => Kind::Constant,
-        "var_spec" if !scope.is_local => Kind::Variable,
+        "const_spec" if !is_local => Kind::Constant,
+        "var_spec" if !is_local => Kind::Variable,
         _ => return None,
     };
     Some(Place {
@@ -191,6 +191,8 @@ fn ruby(text: &str, path: Path<'_, '_>, scope: Scope<'_>) -> Option<Place> {
         ("singleton_method", "name") => member_of(scope),
         ("class", "name") => Kind::Class,
         ("module", "name") => Kind::Module,
+        ("alias", "name") => member_of(scope),
+        ("argument_list", _) if path.kind() == "simple_symbol" => return made(text, path),
         ("assignment", "left") if path.kind() == "constant" => {
             return Some(Place {
                 is_assignment: true,
@@ -213,6 +215,19 @@ fn ruby(text: &str, path: Path<'_, '_>, scope: Scope<'_>) -> Option<Place> {
         _ => return None,
     };
     Some(Place::of(kind, 1))
+}
+
+/// What a call in the body of a class makes of the names that it gets.
+fn made(text: &str, path: Path<'_, '_>) -> Option<Place> {
+    let (name, list) = (path.last()?.node, path.up().last()?.node);
+    let call = path.up().up().last()?.node;
+    let method = call.child_by_field_name("method")?;
+    let kind = match name_text(text, method) {
+        "attr_reader" | "attr_writer" | "attr_accessor" | "attr" => Kind::Field,
+        "alias_method" if list.named_child(0) == Some(name) => Kind::Method,
+        _ => return None,
+    };
+    Some(Place::of(kind, 2))
 }
 
 /// Methods outside of classes and modules are functions.

@@ -8,6 +8,7 @@ mod scopes;
 mod shown;
 mod queries;
 mod hostile;
+mod unreadable;
 
 use archway_repo::{syntax::Language, testing::cancel};
 

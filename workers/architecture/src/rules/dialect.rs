@@ -4,6 +4,10 @@
 
 use std::borrow::Cow;
 
+use archway_repo::{
+    Cancel,
+    syntax::{self, Syntax, SyntaxError},
+};
 use ast_grep_core::{
     Pattern, PatternError,
     language::Language,
@@ -68,8 +72,26 @@ impl Dialect {
         names.filter_map(|(_, names)| names.first().copied())
     }
 
-    /// The grammar that parses its code.
-    pub(crate) fn grammar(self) -> tree_sitter::Language {
+    /// Parses code. What the grammar of files cannot read is left out as there.
+    ///
+    /// # Errors
+    /// If the code is too large or takes too long, or the call was stopped.
+    pub(crate) fn parse<'c>(
+        self,
+        code: &'c str,
+        cancel: &Cancel,
+    ) -> Result<Syntax<'c>, SyntaxError> {
+        let language = match self.0 {
+            SupportLang::C => syntax::Language::C,
+            SupportLang::Cpp => syntax::Language::Cpp,
+            SupportLang::TypeScript => syntax::Language::TypeScript,
+            SupportLang::Tsx => syntax::Language::Tsx,
+            _ => return Syntax::by_grammar(self.grammar(), code.as_bytes(), cancel),
+        };
+        language.parse(code.as_bytes(), cancel)
+    }
+
+    fn grammar(self) -> tree_sitter::Language {
         self.0.get_ts_language()
     }
 }

@@ -103,7 +103,7 @@ fn parse<'c>(
     code: &'c str,
     cancel: &Cancel,
 ) -> Result<Option<Syntax<'c>>, RulesError> {
-    match Syntax::by_grammar(dialect.grammar(), code.as_bytes(), cancel) {
+    match dialect.parse(code, cancel) {
         Ok(syntax) => Ok(Some(syntax)),
         Err(SyntaxError::TooSlow) => Ok(None),
         Err(SyntaxError::Stopped(stopped)) => Err(stopped.into()),

@@ -5,10 +5,9 @@
 //! statements) becomes chunks of lines.
 
 use archway_repo::{
-    Cancel, RepoPath, Stopped,
-    syntax::{Language, Syntax, SyntaxError, Walk},
+    Cancel, RepoPath,
+    syntax::{Language, Syntax, SyntaxError},
 };
-use tree_sitter::Node;
 
 use super::{
     Chunk, Kind, MAX_CHUNKS,
@@ -30,7 +29,7 @@ pub(super) fn declarations(
 ) -> Result<Vec<Chunk>, SyntaxError> {
     let syntax = parsed(language, text, cancel)?;
     let syntax_errors = if path.name().ends_with(b".h") {
-        syntax_errors(&syntax, cancel)?
+        syntax.error_bytes(cancel)?
     } else {
         0
     };
@@ -39,7 +38,7 @@ pub(super) fn declarations(
     } else {
         // A header may be C++, which is full of errors to the grammar of C.
         let other = parsed(Language::Cpp, text, cancel)?;
-        if self::syntax_errors(&other, cancel)? < syntax_errors {
+        if other.error_bytes(cancel)? < syntax_errors {
             items::items(text, Language::Cpp, &other, cancel)?
         } else {
             items::items(text, language, &syntax, cancel)?
@@ -60,20 +59,6 @@ fn parsed<'a>(
             tree => return tree,
         }
     }
-}
-
-/// Number of bytes that the grammar does not accept.
-fn syntax_errors(syntax: &Syntax<'_>, cancel: &Cancel) -> Result<usize, Stopped> {
-    let mut bytes = 0;
-    syntax.walk(syntax.root(), cancel, |node: Node<'_>| {
-        if node.is_error() || node.is_missing() {
-            bytes += 1 + node.byte_range().len();
-        } else if node.has_error() {
-            return Walk::Into;
-        }
-        Walk::Past
-    })?;
-    Ok(bytes)
 }
 
 /// An item that the layout is inside of.

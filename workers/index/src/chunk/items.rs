@@ -266,10 +266,13 @@ fn is_import(node: Node<'_>, kind: &str, reader: &Reader<'_>) -> bool {
     }
 }
 
-/// The start of the line, if only white space precedes `at`.
+/// The start of the line, if only white space and macros precede `at`. A macro that the grammar does not
+/// know is in no node.
 fn line_start(text: &str, at: usize) -> usize {
     let before = text.get(..at).unwrap_or_default();
-    let indented = before.trim_end_matches([' ', '\t']);
+    let is_of_macro =
+        |it: char| matches!(it, ' ' | '\t' | '_') || it.is_ascii_uppercase() || it.is_ascii_digit();
+    let indented = before.trim_end_matches(is_of_macro);
     if indented.is_empty() || indented.ends_with('\n') {
         indented.len()
     } else {

@@ -33,6 +33,7 @@ fn rust_has_impls_traits_macros_and_constants() {
         "macro shout",
         "module inner_mod",
         "+function inner_mod::deep",
+        "module elsewhere",
         "struct Raw",
         "field Raw::a",
     ];
@@ -117,7 +118,7 @@ fn typescript_has_interfaces_types_enums_and_namespaces() {
 fn go_has_receivers_and_groups() {
     let text = "package p\n\nconst (\n\tLimit = 5\n\tother = 6\n)\nvar a, B = 1, 2\n\
         type Circuit struct { Open bool; count, total int }\ntype Gate interface { Pass() bool }\ntype Short = int\n\
-        func (c *Circuit) Admit(x int) { var local = 1; _ = local }\nfunc build[T any]() {}\n";
+        func (c *Circuit) Admit(x int) { var local = 1; _ = local }\nvar run = func() { var inner int; const limit = 1 }\nfunc build[T any]() {}\n";
     let expected = [
         "+constant Limit",
         "constant other",
@@ -131,6 +132,7 @@ fn go_has_receivers_and_groups() {
         "+method Gate.Pass",
         "+type Short",
         "+method Circuit.Admit",
+        "variable run",
         "function build",
     ];
     assert_eq!(defined(Language::Go, text), expected);
@@ -236,15 +238,20 @@ fn c_sharp_has_namespaces_properties_and_delegates() {
 
 #[test]
 fn ruby_has_modules_singletons_and_constants() {
-    let text = "module Net\n  LIMIT = 5\n  class Circuit < Base\n    attr_reader :open\n    def admit?(x)\n      y = 1\n    end\n\
-        \x20   def self.make; end\n    def open=(value); end\n  end\nend\nclass Net::Other; end\ndef build; end\n";
+    let text = "module Net\n  LIMIT = 5\n  class Circuit < Base\n    attr_reader :open, :closed\n    def admit?(x)\n      y = call(:z)\n    end\n\
+        \x20   def self.make; end\n    def open=(value); end\n    alias_method :shut, :make\n    alias pass admit?\n\
+        \x20 end\nend\nclass Net::Other; end\ndef build; end\n";
     let expected = [
         "+module Net",
         "+constant Net::LIMIT",
         "+class Net::Circuit",
+        "+field Net::Circuit::open",
+        "+field Net::Circuit::closed",
         "+method Net::Circuit::admit?",
         "+method Net::Circuit::make",
         "+method Net::Circuit::open=",
+        "+method Net::Circuit::shut",
+        "+method Net::Circuit::pass",
         "+class Net::Other",
         "+function build",
     ];

@@ -2,6 +2,8 @@
 
 use archway_repo::{syntax::Language, testing::cancel};
 
+use tokio::time::{Duration, Instant};
+
 use super::symbols;
 use crate::Symbols;
 
@@ -39,6 +41,33 @@ fn broken_deep_and_binary_texts_do_no_harm() {
                 let is_inside = |it: &crate::Definition| it.lines.1 as usize <= last;
                 assert!(symbols.definitions.iter().all(is_inside), "{language:?}");
             }
+        }
+    }
+}
+
+#[test]
+fn what_a_grammar_cannot_read_is_left_out_in_little_time() {
+    let texts = [
+        "AAA<".repeat(25_000),
+        "AAA AAA::".repeat(15_000),
+        "AAA(".repeat(25_000),
+        "template <AAA(".repeat(10_000),
+        "#if A\n{\n".repeat(15_000),
+        "#if A\n{\n#else\n{\n#endif\n".repeat(5_000),
+        format!("#define a {}\nint f(", "/**/".repeat(25_000)),
+        "class AAA ".repeat(12_000),
+        "R\"(".repeat(25_000),
+    ];
+    for text in &texts {
+        for language in [Language::C, Language::Cpp] {
+            let started = Instant::now();
+            drop(Symbols::of(language, text.as_bytes(), &cancel()));
+            // Two parses, each of which may take its limit.
+            assert!(
+                started.elapsed() < Duration::from_secs(10),
+                "{}",
+                text.get(..40).unwrap()
+            );
         }
     }
 }

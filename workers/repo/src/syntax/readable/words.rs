@@ -1,0 +1,177 @@
+//! The tokens of C and C++ that remain, by position, and what belongs together.
+
+use super::tokens::Tokens;
+
+/// Words before a declaration, none of which is its type.
+pub(super) const BEGIN: [&[u8]; 24] = [
+    b"static",
+    b"inline",
+    b"extern",
+    b"const",
+    b"constexpr",
+    b"consteval",
+    b"constinit",
+    b"virtual",
+    b"explicit",
+    b"friend",
+    b"typedef",
+    b"volatile",
+    b"register",
+    b"mutable",
+    b"thread_local",
+    b"using",
+    b"template",
+    b"typename",
+    b"namespace",
+    b"public",
+    b"private",
+    b"protected",
+    b"operator",
+    b"unsigned",
+];
+/// Words of a statement, behind which no declaration ends.
+pub(super) const STATEMENT: [&[u8]; 14] = [
+    b"return", b"case", b"else", b"new", b"delete", b"goto", b"throw", b"sizeof", b"if", b"while",
+    b"for", b"switch", b"do", b"defined",
+];
+/// Types, and words that begin a type's definition.
+pub(super) const TYPES: [&[u8]; 14] = [
+    b"void", b"bool", b"char", b"short", b"int", b"long", b"float", b"double", b"signed", b"auto",
+    b"class", b"struct", b"union", b"enum",
+];
+/// Parts of the names of types.
+pub(super) const SIZES: [&[u8]; 4] = [b"unsigned", b"signed", b"long", b"short"];
+/// What may follow the head of a function.
+pub(super) const BEHIND: [&[u8]; 4] = [b"const", b"noexcept", b"override", b"final"];
+
+/// Tokens that the arguments of a template may have.
+const REACH: usize = 200;
+/// Names that a qualified name may consist of.
+const MAX_SCOPES: usize = 8;
+
+/// The tokens that remain, one behind the other.
+pub(super) struct Words<'a> {
+    text: &'a [u8],
+    pub(super) tokens: &'a Tokens,
+    /// Their positions.
+    pub(super) left: Vec<usize>,
+    /// For each round bracket the position of its other half in `left`.
+    halves: Vec<usize>,
+}
+
+impl<'a> Words<'a> {
+    /// The tokens at these positions.
+    pub(super) fn of(text: &'a [u8], tokens: &'a Tokens, left: Vec<usize>) -> Words<'a> {
+        let mut words = Words {
+            text,
+            tokens,
+            halves: vec![usize::MAX; left.len()],
+            left,
+        };
+        let mut open = Vec::new();
+        for at in 0..words.left.len() {
+            match words.sign(at) {
+                b'(' => open.push(at),
+                b')' => {
+                    if let Some(start) = open.pop() {
+                        words.halves[start] = at;
+                        words.halves[at] = start;
+                    }
+                }
+                _ => {}
+            }
+        }
+        words
+    }
+
+    /// The other half of a round bracket.
+    pub(super) fn half(&self, at: usize) -> Option<usize> {
+        self.halves.get(at).copied().filter(|it| *it != usize::MAX)
+    }
+
+    /// The sign of a token; 0 behind the last one.
+    pub(super) fn sign(&self, at: usize) -> u8 {
+        let token = self.left.get(at).and_then(|at| self.tokens.tokens.get(*at));
+        token.map_or(0, |it| it.sign)
+    }
+
+    /// The text of a token that is a word.
+    pub(super) fn word(&self, at: usize) -> Option<&'a [u8]> {
+        let token = self.tokens.tokens.get(*self.left.get(at)?)?;
+        self.text
+            .get(token.bytes.clone())
+            .filter(|_| token.sign == b'w')
+    }
+
+    /// Whether a token is this word.
+    pub(super) fn is(&self, at: usize, word: &[u8]) -> bool {
+        self.word(at) == Some(word)
+    }
+
+    /// Whether a token is one of these words.
+    pub(super) fn is_one(&self, at: usize, words: &[&[u8]]) -> bool {
+        self.word(at).is_some_and(|it| words.contains(&it))
+    }
+
+    /// Whether a token is one of the words of the language above.
+    pub(super) fn is_keyword(&self, at: usize) -> bool {
+        self.is_one(at, &BEGIN) || self.is_one(at, &TYPES) || self.is_one(at, &STATEMENT)
+    }
+
+    /// Whether a line ends before a token.
+    pub(super) fn is_line_between(&self, at: usize) -> bool {
+        let place = |at: usize| Some(self.tokens.tokens.get(*self.left.get(at)?)?.bytes.clone());
+        let (Some(before), Some(next)) = (at.checked_sub(1).and_then(place), place(at)) else {
+            return true;
+        };
+        let between = self.text.get(before.end..next.start).unwrap_or_default();
+        between.contains(&b'\n')
+    }
+
+    /// A `:` that is no part of `::`.
+    pub(super) fn is_colon(&self, at: usize) -> bool {
+        self.sign(at) == b':' && self.sign(at + 1) != b':'
+    }
+
+    /// The end of a name with its scopes and arguments.
+    pub(super) fn name_end(&self, at: usize) -> Option<usize> {
+        let mut end = at;
+        for _ in 0..MAX_SCOPES {
+            if self.is_scope(end) {
+                end += 2;
+            }
+            self.word(end)?;
+            end += 1;
+            if self.sign(end) == b'<' {
+                end = self.arguments_end(end);
+            }
+            if !self.is_scope(end) {
+                return Some(end);
+            }
+        }
+        None
+    }
+
+    /// Whether a place has `::`.
+    fn is_scope(&self, at: usize) -> bool {
+        self.sign(at) == b':' && self.sign(at + 1) == b':'
+    }
+
+    /// The end of the arguments of a template, which begin with `<`.
+    pub(super) fn arguments_end(&self, at: usize) -> usize {
+        let mut depth = 0_usize;
+        let mut end = at;
+        while end < self.left.len().min(at + REACH) {
+            match self.sign(end) {
+                b'<' => depth += 1,
+                b'>' if depth <= 1 => return end + 1,
+                b'>' => depth -= 1,
+                b'(' => end = self.half(end).unwrap_or(end),
+                b';' | b'{' | b'}' => return at,
+                _ => {}
+            }
+            end += 1;
+        }
+        at
+    }
+}
