@@ -1,10 +1,20 @@
 //! Definitions compared with those of Universal Ctags, and how fast they are found.
 //!
 //! ctags has other kinds and, for some languages, a parser that reads less than a grammar. So each side's
-//! names are looked for on the other side by path, line and name, among kinds that both have. Arguments:
-//! folders with sources. Needs `ctags` (Universal Ctags with JSON) in PATH. Run: `cargo bench -p
+//! names are looked for on the other side by path, line and name, among kinds that both have
+//! (`symbols/ctags.rs` has the rules). The differences, or a draw of them, were read in their places, and
+//! who is wrong was written down (`symbols/judged.tsv`). The second pair of figures leaves out where ctags is
+//! wrong.
+//!
+//! Arguments: folders with sources, named as their repositories. Before them, `--differences` prints those
+//! that are to be judged. Needs `ctags` (Universal Ctags with JSON) in PATH. Run: `cargo bench -p
 //! archway-benches --bench symbols -- FOLDER…`; for the times of calls `--call FOLDER`, after `cargo build
 //! --release`.
+
+#[path = "symbols/ctags.rs"]
+mod ctags;
+#[path = "symbols/judged.rs"]
+mod judged;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,40 +25,30 @@ use std::{
 
 use archway_benches::{Client, Dev, median};
 use archway_repo::{Cancel, RepoPath, syntax::Language};
-use archway_symbols::{Kind, Symbols};
-use serde_json::{Value, json};
+use archway_symbols::{Definition, Kind, Symbols};
+use judged::{Judged, Side};
+use serde_json::json;
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// Kinds of ctags that are no definitions here: imports, packages, headers, labels, parts of statements.
-const OTHER_KINDS: [&str; 17] = [
-    "package",
-    "packageName",
-    "import",
-    "alias",
-    "talias",
-    "anonMember",
-    "local",
-    "parameter",
-    "unknown",
-    "implementation",
-    "header",
-    "label",
-    "library",
-    "accessor",
-    "property",
-    "getter",
-    "setter",
-];
 /// Definitions that are looked up by calls.
 const CALLS: usize = 200;
 
-/// A name at a place.
+/// A name at a place: path with the repository, line, name.
 type Place = (String, u32, String);
+
+/// The definitions of a language's files: those that ctags has kinds for, those inside of functions, and
+/// all.
+#[derive(Default)]
+struct Ours {
+    comparable: BTreeSet<Place>,
+    local: BTreeSet<Place>,
+    all: BTreeSet<Place>,
+}
 
 #[tokio::main]
 async fn main() {
-    let arguments: Vec<String> = std::env::args()
+    let mut arguments: Vec<String> = std::env::args()
         .skip(1)
         .filter(|it| it != "--bench")
         .collect();
@@ -57,41 +57,53 @@ async fn main() {
     {
         return calls(Path::new(folder)).await;
     }
+    let given = arguments.len();
+    arguments.retain(|it| it != "--differences");
+    let is_shown = arguments.len() < given;
     let (mut ours, mut theirs) = (BTreeMap::new(), BTreeMap::new());
-    let (mut bytes, mut files, started) = (0, 0, Instant::now());
-    for folder in &arguments {
-        for path in listed(folder) {
-            let text = fs::read(Path::new(folder).join(&path)).unwrap_or_default();
-            (bytes, files) = (bytes + text.len(), files + 1);
-            add_ours(folder, &path, &text, &mut ours);
-        }
+    for folder in arguments.iter().map(Path::new) {
+        add_all(folder, &mut ours);
+        ctags::add(folder, &mut theirs);
     }
-    let seconds = started.elapsed().as_secs_f64();
+    let judged = Judged::read();
     println!(
-        "{files} files, {:.1} MB, {:.1} MB/s",
-        bytes as f64 / 1e6,
-        bytes as f64 / 1e6 / seconds
+        "language      ours  ctags | recall precision | of differences: judged, ctags, ours, open | recall precision"
     );
-    for folder in &arguments {
-        add_theirs(folder, &mut theirs);
-    }
-    println!("language      ours  ctags  recall precision");
     for (language, ours) in &ours {
-        let theirs: BTreeSet<Place> = theirs.get(language).cloned().unwrap_or_default();
-        compare(language, ours, &theirs);
+        let theirs = theirs.get(language).cloned().unwrap_or_default();
+        compare(language, ours, &theirs, &judged, is_shown);
     }
 }
 
-/// The definitions of a file: those that ctags has kinds for, and all.
-#[derive(Default)]
-struct Ours {
-    comparable: BTreeSet<Place>,
-    all: BTreeSet<Place>,
+/// Adds the definitions of all files of a folder, and says how fast they were read.
+fn add_all(folder: &Path, ours: &mut BTreeMap<String, Ours>) {
+    let (mut bytes, started) = (0, Instant::now());
+    let paths = listed(folder);
+    for path in &paths {
+        let text = fs::read(folder.join(path)).unwrap_or_default();
+        bytes += text.len();
+        add_ours(folder, path, &text, ours);
+    }
+    let (megabytes, seconds) = (bytes as f64 / 1e6, started.elapsed().as_secs_f64());
+    println!(
+        "{}: {} files, {megabytes:.1} MB, {:.1} MB/s",
+        name(folder),
+        paths.len(),
+        megabytes / seconds
+    );
 }
 
-fn listed(folder: &str) -> Vec<String> {
+/// The last part of a folder's path.
+fn name(folder: &Path) -> String {
+    let name = folder.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+fn listed(folder: &Path) -> Vec<String> {
     let listed = Command::new("git")
-        .args(["-C", folder, "ls-files"])
+        .arg("-C")
+        .arg(folder)
+        .arg("ls-files")
         .output()
         .expect("git runs");
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
@@ -104,7 +116,7 @@ fn listed(folder: &str) -> Vec<String> {
         .collect()
 }
 
-fn add_ours(folder: &str, path: &str, text: &[u8], ours: &mut BTreeMap<String, Ours>) {
+fn add_ours(folder: &Path, path: &str, text: &[u8], ours: &mut BTreeMap<String, Ours>) {
     let language = RepoPath::parse(path)
         .ok()
         .and_then(|path| Language::of(&path));
@@ -119,77 +131,58 @@ fn add_ours(folder: &str, path: &str, text: &[u8], ours: &mut BTreeMap<String, O
     let entry = ours.entry(format!("{language:?}")).or_default();
     for definition in &symbols.definitions {
         let place = (
-            format!("{folder}/{path}"),
+            format!("{}/{path}", name(folder)),
             definition.name_line,
-            definition.name.to_string(),
+            ctags::spelled(&definition.name),
         );
-        // ctags lists no members of types in some languages, and no prototypes.
-        if definition.kind != Kind::Field && definition.is_whole {
+        let mut around = symbols.around(definition.parent);
+        if around.any(|(_, it)| it.kind.is_callable()) {
+            entry.local.insert(place.clone());
+        } else if is_comparable(language, definition) {
             entry.comparable.insert(place.clone());
         }
         entry.all.insert(place);
     }
 }
 
-fn add_theirs(folder: &str, theirs: &mut BTreeMap<String, BTreeSet<Place>>) {
-    let files = listed(folder).join("\n");
-    let list = tempfile::NamedTempFile::new().expect("a file");
-    fs::write(list.path(), files).expect("a list");
-    let tags = Command::new("ctags")
-        .current_dir(folder)
-        .args([
-            "--output-format=json",
-            "--fields=+neK",
-            "--map-C++=-.h",
-            "--map-C=+.h",
-            "-f",
-            "-",
-            "-L",
-        ])
-        .arg(list.path())
-        .output()
-        .expect("ctags runs");
-    for line in String::from_utf8_lossy(&tags.stdout).lines() {
-        let Ok(tag) = serde_json::from_str::<Value>(line) else {
-            continue;
-        };
-        let text = |field: &str| tag[field].as_str().unwrap_or_default().to_owned();
-        let (name, kind) = (text("name"), text("kind"));
-        let path = RepoPath::parse(&text("path")).ok();
-        let Some(language) = path.and_then(|path| Language::of(&path)) else {
-            continue;
-        };
-        if OTHER_KINDS.contains(&&*kind) || name.starts_with("__anon") || name.starts_with("anon") {
-            continue;
-        }
-        let line = tag["line"]
-            .as_u64()
-            .and_then(|line| u32::try_from(line).ok())
-            .unwrap_or(0);
-        let place = (format!("{folder}/{}", text("path")), line, name);
-        theirs
-            .entry(format!("{language:?}"))
-            .or_default()
-            .insert(place);
-    }
+/// Whether ctags has a kind for a definition. It lists no members of types in some languages, no
+/// prototypes, and no `const` of Rust.
+fn is_comparable(language: Language, definition: &Definition) -> bool {
+    let is_const = definition.kind == Kind::Constant
+        && definition
+            .signature
+            .split_whitespace()
+            .any(|it| it == "const");
+    let is_of_a_kind = definition.kind != Kind::Field && !(language == Language::Rust && is_const);
+    is_of_a_kind && definition.is_whole
 }
 
-fn compare(language: &str, ours: &Ours, theirs: &BTreeSet<Place>) {
+fn compare(language: &str, ours: &Ours, theirs: &BTreeSet<Place>, judged: &Judged, is_shown: bool) {
+    // ctags reads the bodies of functions in some languages only.
+    let theirs: BTreeSet<Place> = theirs.difference(&ours.local).cloned().collect();
     let missed: Vec<&Place> = theirs.difference(&ours.all).collect();
-    let extra: Vec<&Place> = ours.comparable.difference(theirs).collect();
-    let part = |of: usize, all: usize| 1.0 - of as f64 / all.max(1) as f64;
+    let extra: Vec<&Place> = ours.comparable.difference(&theirs).collect();
+    let part = |of: f64, all: f64| 1.0 - of / all.max(1.0);
+    let (all, comparable) = (theirs.len() as f64, ours.comparable.len() as f64);
+    let (missing, adding) = (
+        judged.count(Side::Missed, &missed),
+        judged.count(Side::Extra, &extra),
+    );
     println!(
-        "{language:12} {:6} {:6}   {:.3}   {:.3}",
+        "{language:12} {:6} {:6} | {:.3} {:.3} | {} + {}: {} | {:.3} {:.3}",
         ours.all.len(),
         theirs.len(),
-        part(missed.len(), theirs.len()),
-        part(extra.len(), ours.comparable.len()),
+        part(missed.len() as f64, all),
+        part(extra.len() as f64, comparable),
+        missed.len(),
+        extra.len(),
+        missing.plus(&adding),
+        part(missing.of_ours(), all - missing.of_theirs()),
+        part(adding.of_ours(), comparable),
     );
-    if std::env::var_os("SHOW").is_some() {
-        for (what, places) in [("missed", missed), ("extra", extra)] {
-            for (path, line, name) in places.iter().step_by(1.max(places.len() / 12)) {
-                println!("    {what} {path}:{line} {name}");
-            }
+    if is_shown {
+        for (side, places) in [(Side::Missed, missed), (Side::Extra, extra)] {
+            judged.show(language, side, &places);
         }
     }
 }
@@ -197,11 +190,10 @@ fn compare(language: &str, ours: &Ours, theirs: &BTreeSet<Place>) {
 /// Times `find_symbol` and `find_references` through gateway and worker, over names of the folder.
 async fn calls(folder: &Path) {
     let mut names = BTreeSet::new();
-    let path = folder.to_str().expect("a path");
-    for file in listed(path) {
+    for file in listed(folder) {
         let mut ours = BTreeMap::new();
         add_ours(
-            "",
+            folder,
             &file,
             &fs::read(folder.join(&file)).unwrap_or_default(),
             &mut ours,

@@ -40,8 +40,14 @@ pub(crate) fn is_import(language: Language, text: &str, path: Path<'_, '_>) -> b
 }
 
 /// Whether nothing in a node is a name.
-pub(crate) fn is_skipped(language: Language, path: Path<'_, '_>) -> bool {
+pub(crate) fn is_skipped(language: Language, text: &str, path: Path<'_, '_>) -> bool {
     match path.kind() {
+        // `#if 0`
+        "preproc_if" => path.last().is_some_and(|step| {
+            let condition = step.node.child_by_field_name("condition");
+            let is_never = condition.is_some_and(|it| text.get(it.byte_range()) == Some("0"));
+            is_never && step.node.child_by_field_name("alternative").is_none()
+        }),
         "comment" | "line_comment" | "block_comment" => true,
         "package_clause" | "package_declaration" => true,
         // Of these languages' strings, none contains code.

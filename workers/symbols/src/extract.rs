@@ -117,7 +117,7 @@ impl<'a> Extractor<'a> {
         if classify::is_import(self.language, self.text, path) {
             self.import_end = step.node.end_byte();
         }
-        if classify::is_skipped(self.language, path) {
+        if classify::is_skipped(self.language, self.text, path) {
             return Some(Walk::Past);
         }
         if let Some((name, exports)) = define::extended(self.language, self.text, step.node) {

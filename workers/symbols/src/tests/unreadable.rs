@@ -117,8 +117,11 @@ fn lines_of_the_preprocessor_in_lists_are_left_out() {
 #[test]
 fn whole_branches_stay_and_what_is_never_compiled_goes() {
     let text = "#define FAIL(x) do { /* none */; } while (0)\n#ifdef A\nint one(void) { return 1; }\n#else\n\
-        int two(void) { return 2; }\n#endif\n#if 0\nclass Example {};\n#endif\nint three(void) { return 3 }\n";
+        int two(void) { return 2; }\n#endif\n#if 0\nint never(void) { return 0; }\n#endif\nint three(void) { return 3 }\n";
     assert_eq!(whole(C, text), ["FAIL", "one", "two", "three"]);
+    // Nor in a text without errors.
+    let text = "#if 0\nint never;\n#endif\n#if 0\n#else\nint other;\n#endif\n";
+    assert_eq!(whole(C, text), ["other"]);
 }
 
 #[test]

@@ -68,11 +68,11 @@ fn groups(tokens: &Tokens) -> Vec<Vec<usize>> {
     for (at, directive) in tokens.directives.iter().enumerate() {
         match directive.step {
             Step::If => open.push(vec![at]),
-            Step::Else => open
-                .iter_mut()
-                .next_back()
-                .into_iter()
-                .for_each(|it| it.push(at)),
+            Step::Else => {
+                if let Some(group) = open.last_mut() {
+                    group.push(at);
+                }
+            }
             Step::End => {
                 let depth = open.len();
                 if let Some(mut group) = open.pop().filter(|_| depth <= MAX_DEPTH) {
@@ -152,9 +152,7 @@ impl<'a> Reader<'a, '_> {
     fn condition(&mut self, group: &[usize]) {
         let branches = self.branches(group);
         let Some(last) = branches.last() else { return };
-        let behind = (last.end..)
-            .take_while(|at| *at < self.tokens.tokens.len())
-            .next();
+        let behind = Some(last.end).filter(|at| *at < self.tokens.tokens.len());
         let is_whole = |it: &Range<usize>| self.is_whole(it.clone());
         let is_readable = self.around() != Around::Expression
             && branches.iter().all(is_whole)

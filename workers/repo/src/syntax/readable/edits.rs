@@ -37,6 +37,9 @@ impl Edits {
 
     /// Leaves a token out.
     pub(super) fn drop(&mut self, token: usize, tokens: &Tokens) {
+        if !self.is_kept(token) {
+            return;
+        }
         let dropped = &tokens.tokens[token];
         self.blank(dropped.bytes.clone());
         self.kept[token] = false;
