@@ -1,7 +1,10 @@
 //! What a grammar cannot read, and is replaced before it reads: macros, lines of the preprocessor, ends of
 //! members that are left out.
 
-use archway_repo::syntax::Language::{self, C, Cpp};
+use archway_repo::{
+    syntax::Language::{self, C, Cpp},
+    testing::cancel,
+};
 
 use super::{defined, symbols, used};
 
@@ -112,6 +115,12 @@ fn lines_of_the_preprocessor_in_lists_are_left_out() {
         enum { LOW = 1\n#if HIGH\n, TOP = 2\n#endif\n};\nint behind(void) { return f(1\n#if A\n, 2\n#endif\n); }\n";
     let expected = ["source", "tens", "LOW", "TOP", "behind"];
     assert_eq!(whole(C, text), expected);
+    let text = "static const struct entry entries[] = {\n#include \"entries.h\"\n  ENTRY(first, \"_first\", 1),\n\
+        #define BOTH(name) ENTRY(name, \"_\" #name, 3),\nBOTHS\n#undef BOTH\n  ENTRY(last, \"last\", 1),\n};\n#undef ENTRY\n\
+        static int behind(void) {\n  return 1;\n}\n";
+    let parsed = C.parse(text.as_bytes(), &cancel()).unwrap();
+    assert_eq!(parsed.error_line(&cancel()).unwrap(), Some(5));
+    assert_eq!(whole(C, text), ["entries", "behind"]);
 }
 
 #[test]

@@ -122,3 +122,35 @@ fn a_header_is_cpp_if_c_cannot_parse_it() {
     let outlined = [r#"Function tell 1-2 doc "/* Tells. */""#];
     assert_eq!(outline("a.h", text), outlined);
 }
+
+#[test]
+fn macros_belong_to_the_declaration_behind_them() {
+    let text = "#pragma once
+NET_BEGIN
+namespace net {
+class NET_API Gate : public Base {
+ public:
+  NET_INLINE void open(int left) NET_NOEXCEPT {
+    while (left > 0) { left -= step(left); }
+  }
+};
+#ifdef NET_WIDE
+NET_FUNC int pass(int left, int right) {
+#else
+NET_FUNC int pass(int left) {
+#endif
+  return left;
+}
+}
+NET_END
+";
+    assert_eq!(
+        outline("gate.h", text),
+        [
+            "Class net.Gate 4-5",
+            "Method Gate.open 6-8",
+            "Lines net. 10-12",
+            "Function net.pass 13-16"
+        ]
+    );
+}

@@ -177,18 +177,8 @@ impl<'a> Reader<'a, '_> {
             }
             return;
         }
-        // Parameters in the old style end with `;`, and the grammar of C does not know them.
-        let is_head = behind.is_some_and(|at| self.sign(at) == b'{');
-        let is_old = |it: &Range<usize>| {
-            it.clone()
-                .next_back()
-                .is_some_and(|at| self.sign(at) == b';')
-        };
-        let left = branches.iter().position(|it| !(is_head && is_old(it)));
-        for (at, branch) in branches.into_iter().enumerate() {
-            if at != left.unwrap_or(0) {
-                branch.for_each(|at| self.edits.drop(at, self.tokens));
-            }
+        for at in branches.into_iter().skip(1).flatten() {
+            self.edits.drop(at, self.tokens);
         }
     }
 
