@@ -139,16 +139,18 @@ impl Language {
     /// If the text is too large or takes too long, or the call was stopped.
     pub fn parse<'a>(self, text: &'a [u8], cancel: &Cancel) -> Result<Syntax<'a>, SyntaxError> {
         let syntax = Syntax::by_grammar(self.grammar(), text, cancel)?;
-        let has_error = syntax.root().has_error();
-        if !has_error && !readable::is_misread(self, text) {
+        if !syntax.root().has_error() && !readable::is_misread(self, text) {
             return Ok(syntax);
         }
-        let Some(readable) = readable::readable(self, text, has_error) else {
+        let Some(readable) = readable::readable(self, text, syntax.root()) else {
             return Ok(syntax);
         };
-        let other = match Syntax::by_grammar(self.grammar(), &readable.text, cancel) {
-            Err(SyntaxError::TooSlow) => return Ok(syntax),
-            other => other?,
+        let other = loop {
+            match Syntax::by_grammar(self.grammar(), &readable.text, cancel) {
+                Err(SyntaxError::Busy) => cancel.check()?,
+                Err(SyntaxError::TooSlow) => return Ok(syntax),
+                other => break other?,
+            }
         };
         let (errors, others) = (syntax.error_bytes(cancel)?, other.error_bytes(cancel)?);
         if others < errors || others == 0 {

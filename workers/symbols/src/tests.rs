@@ -9,6 +9,7 @@ mod shown;
 mod queries;
 mod hostile;
 mod unreadable;
+mod correct;
 
 use archway_repo::{syntax::Language, testing::cancel};
 

@@ -1,13 +1,15 @@
 //! Texts that a grammar can read: what it cannot read is replaced at the same length, so that places in the
 //! tree are those of the text.
 //!
-//! In C and C++ these are macros and lines of the preprocessor, in TypeScript ends of members. A text is
-//! replaced only if its tree has errors, or if it has a macro between `class` and a name, which the
-//! grammar takes for the name.
+//! In C and C++ these are macros and lines of the preprocessor, in TypeScript ends of members. Macros are
+//! replaced only in items in which the tree has errors. Between `class` and a name they are replaced
+//! everywhere: the grammar takes them for the name, and sees no error.
 
+mod broken;
 mod conditions;
 mod edits;
 mod macros;
+mod places;
 mod separators;
 mod tokens;
 mod words;
@@ -17,6 +19,7 @@ use std::ops::Range;
 use edits::Edits;
 use memchr::memmem;
 use tokens::{Tokens, is_of_word};
+use tree_sitter::Node;
 
 use super::Language;
 
@@ -28,9 +31,9 @@ pub(super) struct Readable {
     pub(super) unread: Vec<Range<usize>>,
 }
 
-/// The text as its grammar can read it. `None` if nothing is to be replaced. A text without errors keeps
-/// its conditions.
-pub(super) fn readable(language: Language, text: &[u8], has_error: bool) -> Option<Readable> {
+/// The text as its grammar can read it; `root` is that of its tree. `None` if nothing is to be replaced. A
+/// text without errors keeps its conditions.
+pub(super) fn readable(language: Language, text: &[u8], root: Node<'_>) -> Option<Readable> {
     match language {
         Language::TypeScript | Language::Tsx => {
             let text = separators::ended(std::str::from_utf8(text).ok()?)?;
@@ -40,10 +43,11 @@ pub(super) fn readable(language: Language, text: &[u8], has_error: bool) -> Opti
         Language::C | Language::Cpp => {
             let tokens = Tokens::of(text);
             let mut edits = Edits::of(text, &tokens);
-            if has_error {
+            let broken = broken::items(root);
+            if root.has_error() {
                 conditions::settle(text, &tokens, &mut edits);
             }
-            macros::drop(text, &tokens, &mut edits);
+            macros::drop(text, &tokens, &broken, &mut edits);
             edits.done(text)
         }
         _ => None,
@@ -66,6 +70,9 @@ fn begins_with_macro(text: &[u8]) -> bool {
     let text = text.trim_ascii_start();
     let length = text.iter().take_while(|it| is_of_word(**it)).count();
     let (word, rest) = text.split_at(length);
+    if rest.trim_ascii_start().starts_with(b"final") {
+        return false;
+    }
     let is_upper = length > 2 && !word.iter().any(u8::is_ascii_lowercase);
     let next = rest.trim_ascii_start().first();
     is_upper && next.is_some_and(|it| *it == b'(' || (is_of_word(*it) && !rest.starts_with(&[*it])))

@@ -7,47 +7,56 @@ use std::ops::Range;
 use super::{
     edits::Edits,
     tokens::Tokens,
-    words::{BEGIN, BEHIND, SIZES, STATEMENT, TYPES, Words},
+    words::{Before, KEYS, SIZES, TYPES, Words},
 };
 
 /// Passes over a text.
 const MAX_PASSES: usize = 4;
 
-/// The last two tokens before a place.
-#[derive(Clone, Copy, Default)]
-struct Before {
-    last: Option<usize>,
-    other: Option<usize>,
-}
-
-impl Before {
-    fn then(self, at: usize) -> Before {
-        Before {
-            last: Some(at),
-            other: self.last,
-        }
-    }
-}
-
-/// Leaves out macros. One may stand behind another, so the rest is looked at again.
-pub(super) fn drop(text: &[u8], tokens: &Tokens, edits: &mut Edits) {
+/// Leaves out macros in broken items, and between `class` and a name. One may stand behind another, so the
+/// rest is looked at again.
+pub(super) fn drop(text: &[u8], tokens: &Tokens, broken: &[Range<usize>], edits: &mut Edits) {
+    let is_broken = within(tokens, broken);
     for _ in 0..MAX_PASSES {
         let left = (0..tokens.tokens.len())
             .filter(|at| edits.is_kept(*at))
             .collect();
-        if !Words::of(text, tokens, left).drop_all(edits) {
+        if !Words::of(text, tokens, left).drop_all(&is_broken, edits) {
             break;
         }
     }
 }
 
+/// Which tokens lie in a range of bytes. The ranges are in the order of their starts.
+fn within(tokens: &Tokens, ranges: &[Range<usize>]) -> Vec<bool> {
+    let (mut ranges, mut end) = (ranges.iter().peekable(), 0);
+    let mut is_within = |at: usize| {
+        while let Some(range) = ranges.next_if(|it| it.start <= at) {
+            end = end.max(range.end);
+        }
+        at < end
+    };
+    let tokens = tokens.tokens.iter();
+    tokens.map(|it| is_within(it.bytes.start)).collect()
+}
+
 impl Words<'_> {
     /// Leaves out macros. Returns whether there was one.
-    fn drop_all(&self, edits: &mut Edits) -> bool {
+    fn drop_all(&self, is_broken: &[bool], edits: &mut Edits) -> bool {
         let (mut at, mut template_end, mut is_dropped) = (0, 0, false);
         // The last token that is no macro, and the one before.
         let mut before = Before::default();
         while at < self.left.len() {
+            if !is_broken.get(self.left[at]).is_some_and(|it| *it) {
+                let end = self.head_end(before, at);
+                if let Some(end) = end {
+                    self.drop_range(at..end, edits);
+                    (at, is_dropped) = (end, true);
+                } else {
+                    (before, at) = (before.then(at), at + 1);
+                }
+                continue;
+            }
             if self.is(at, b"template") && self.sign(at + 1) == b'<' {
                 template_end = self.arguments_end(at + 1).max(template_end);
             }
@@ -70,6 +79,13 @@ impl Words<'_> {
         is_dropped
     }
 
+    /// The end of a macro between `class` and a name.
+    fn head_end(&self, before: Before, at: usize) -> Option<usize> {
+        let is_head = before.last.is_some_and(|it| self.is_one(it, &KEYS));
+        let end = self.macro_end(at).filter(|_| is_head)?;
+        self.heads_type(end).then_some(end)
+    }
+
     /// The end of a macro that goes; `None` if it stays.
     fn dropped_end(&self, before: Before, at: usize, end: usize) -> Option<usize> {
         // `if MACRO (…)`
@@ -80,7 +96,7 @@ impl Words<'_> {
     }
 
     /// The end of the macro and its arguments at a place, if the word there is written as one.
-    fn macro_end(&self, at: usize) -> Option<usize> {
+    pub(super) fn macro_end(&self, at: usize) -> Option<usize> {
         let word = self.word(at)?;
         let is_upper = word.len() > 2
             && word.iter().any(u8::is_ascii_uppercase)
@@ -95,36 +111,25 @@ impl Words<'_> {
 
     fn is_macro(&self, before: Before, at: usize, end: usize) -> bool {
         let last = before.last;
-        if last.is_some_and(|it| self.is_one(it, &[b"class", b"struct", b"union"])) {
+        if last.is_some_and(|it| self.is_one(it, &KEYS) || self.is(it, b"enum")) {
             return self.heads_type(end);
         }
         self.is_suffix(last, end)
             || self.is_behind_name(before, end)
-            || self.is_statement(last, at, end)
+            || self.is_statement(before, at, end)
             || self.is_prefix(last, at, end)
-    }
-
-    /// Whether a macro stands behind the name of a parameter or variable.
-    fn is_behind_name(&self, before: Before, end: usize) -> bool {
-        let (Some(name), Some(of_type)) = (before.last, before.other) else {
-            return false;
-        };
-        let is_named = self.word(name).is_some() && !self.is_keyword(name);
-        let is_typed = match self.sign(of_type) {
-            b'w' => {
-                !self.is_one(of_type, &BEGIN)
-                    && !self.is_one(of_type, &STATEMENT)
-                    && !self.is_one(of_type, &TYPES[10..])
-            }
-            sign => matches!(sign, b'*' | b'&' | b'>'),
-        };
-        is_named && is_typed && matches!(self.sign(end), b')' | b',' | b'=' | b';')
     }
 
     /// Whether a macro with arguments is a statement that the grammar does not know: it has types as
     /// arguments, or no `;`.
-    fn is_statement(&self, before: Option<usize>, at: usize, end: usize) -> bool {
-        let is_begin = before.is_none_or(|it| matches!(self.sign(it), b';' | b'{' | b'}'));
+    fn is_statement(&self, before: Before, at: usize, end: usize) -> bool {
+        let other = before.other.map_or(0, |it| self.sign(it));
+        let is_begin = before.last.is_none_or(|it| match self.sign(it) {
+            b';' | b'}' => true,
+            // That of an initializer holds no statements.
+            b'{' => !matches!(other, b'=' | b',' | b'(' | b'{' | b']'),
+            _ => false,
+        });
         if !is_begin {
             return false;
         }
@@ -132,97 +137,31 @@ impl Words<'_> {
             let next = self.macro_end(end).unwrap_or(end);
             return self.sign(next) == 0 || self.sign(end) == b'{';
         }
-        let has_type = || (at..end).any(|it| self.is_one(it, &TYPES) || self.is(it, b"const"));
         match self.sign(end) {
-            b';' => has_type(),
+            b';' => self.has_type(at + 1),
             b'}' | 0 => true,
             b'w' => self.sign(end + 1) != b'(' && self.is_line_between(end),
             _ => false,
         }
     }
 
-    /// Whether the name of a type and its body or bases follow.
-    fn heads_type(&self, at: usize) -> bool {
-        let Some(end) = self.name_end(at) else {
-            return false;
-        };
-        self.sign(end) == b'{' || self.is(end, b"final") || self.is_colon(end)
-    }
-
-    /// Whether a macro stands before a declaration.
-    fn is_prefix(&self, before: Option<usize>, at: usize, end: usize) -> bool {
-        let has_place = before.is_none_or(|it| match self.sign(it) {
-            b'w' => !self.is_one(it, &STATEMENT),
-            sign => matches!(
-                sign,
-                b';' | b'{' | b'}' | b':' | b'>' | b'(' | b',' | b')' | b']' | b'*' | b'&'
-            ),
-        });
-        if !has_place {
-            return false;
-        }
-        if self.sign(end) == b'~' {
-            return true;
-        }
-        if self.is(end, b"operator") {
-            return self.word(end + 1).is_some();
-        }
-        if self.is_one(end, &TYPES)
-            || (self.is_one(end, &BEGIN) && !self.is_one(end, &[b"const", b"volatile"]))
-        {
-            return true;
-        }
-        let type_at = if self.is_one(end, &[b"const", b"volatile"]) {
-            end + 1
-        } else {
-            end
-        };
-        let Some(type_end) = self.name_end(type_at) else {
-            return false;
-        };
-        match self.sign(type_end) {
-            b'w' => !self.is_one(type_end, &BEHIND),
-            b'*' | b'&' => true,
-            // `MACRO Type(…) : member(…)`, or `Type MACRO name(…)`
-            b'(' => self.is_constructor(type_end) || (end == at + 1 && self.is_behind_type(before)),
-            _ => false,
-        }
-    }
-
-    /// Whether initializers of members follow the parameters.
-    fn is_constructor(&self, open: usize) -> bool {
+    /// Whether an argument in these brackets is a type. Brackets within them are passed over.
+    fn has_type(&self, open: usize) -> bool {
         let Some(close) = self.half(open) else {
             return false;
         };
-        let is_noexcept = self.is(close + 1, b"noexcept");
-        self.is_colon(close + 1 + usize::from(is_noexcept))
-    }
-
-    /// Whether a type stands before a place.
-    fn is_behind_type(&self, before: Option<usize>) -> bool {
-        before.is_some_and(|it| match self.sign(it) {
-            b'w' => !self.is_one(it, &BEGIN) && !self.is_one(it, &STATEMENT),
-            sign => matches!(sign, b'*' | b'&'),
-        })
-    }
-
-    /// Whether a macro stands behind the head of a function.
-    fn is_suffix(&self, before: Option<usize>, end: usize) -> bool {
-        let Some(before) = before else { return false };
-        let is_behind = match self.sign(before) {
-            b')' => {
-                let name = self.half(before).and_then(|open| open.checked_sub(1));
-                name.is_some_and(|it| self.word(it).is_some() && !self.is_one(it, &STATEMENT))
+        let mut at = open + 1;
+        while at < close {
+            let is_begin = matches!(self.sign(at - 1), b'(' | b',');
+            if is_begin && (self.is_one(at, &TYPES) || self.is_one(at, &SIZES)) {
+                return true;
             }
-            b'w' => self.is_one(before, &BEHIND),
-            _ => false,
-        };
-        let is_arrow = self.sign(end) == b'-' && self.sign(end + 1) == b'>';
-        is_behind
-            && (matches!(self.sign(end), b'{' | b';' | b'=')
-                || self.is_colon(end)
-                || is_arrow
-                || self.is_one(end, &BEHIND))
+            if is_begin && self.is(at, b"const") {
+                return true;
+            }
+            at = self.half(at).filter(|it| *it > at).unwrap_or(at) + 1;
+        }
+        false
     }
 
     /// Whether a macro stands for a parameter of a template.

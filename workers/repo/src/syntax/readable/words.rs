@@ -3,7 +3,7 @@
 use super::tokens::Tokens;
 
 /// Words before a declaration, none of which is its type.
-pub(super) const BEGIN: [&[u8]; 24] = [
+pub(super) const BEGIN: [&[u8]; 30] = [
     b"static",
     b"inline",
     b"extern",
@@ -28,12 +28,59 @@ pub(super) const BEGIN: [&[u8]; 24] = [
     b"protected",
     b"operator",
     b"unsigned",
+    b"__inline",
+    b"__inline__",
+    b"__forceinline",
+    b"__extension__",
+    b"_Noreturn",
+    b"_Thread_local",
 ];
-/// Words of a statement, behind which no declaration ends.
-pub(super) const STATEMENT: [&[u8]; 14] = [
-    b"return", b"case", b"else", b"new", b"delete", b"goto", b"throw", b"sizeof", b"if", b"while",
-    b"for", b"switch", b"do", b"defined",
+/// Words of statements and expressions: what follows one is no declaration.
+pub(super) const STATEMENT: [&[u8]; 28] = [
+    b"return",
+    b"case",
+    b"else",
+    b"new",
+    b"delete",
+    b"goto",
+    b"throw",
+    b"sizeof",
+    b"if",
+    b"while",
+    b"for",
+    b"switch",
+    b"do",
+    b"defined",
+    b"co_return",
+    b"co_yield",
+    b"co_await",
+    b"and",
+    b"and_eq",
+    b"bitand",
+    b"bitor",
+    b"compl",
+    b"not",
+    b"not_eq",
+    b"or",
+    b"or_eq",
+    b"xor",
+    b"xor_eq",
 ];
+/// Words of the language with brackets behind them that are no parameters.
+pub(super) const OPERATORS: [&[u8]; 10] = [
+    b"decltype",
+    b"typeof",
+    b"__typeof__",
+    b"typeid",
+    b"alignas",
+    b"_Alignas",
+    b"alignof",
+    b"__attribute__",
+    b"__declspec",
+    b"constexpr",
+];
+/// Words before the name of a type that has members.
+pub(super) const KEYS: [&[u8]; 3] = [b"class", b"struct", b"union"];
 /// Types, and words that begin a type's definition.
 pub(super) const TYPES: [&[u8]; 14] = [
     b"void", b"bool", b"char", b"short", b"int", b"long", b"float", b"double", b"signed", b"auto",
@@ -48,6 +95,22 @@ pub(super) const BEHIND: [&[u8]; 4] = [b"const", b"noexcept", b"override", b"fin
 const REACH: usize = 200;
 /// Names that a qualified name may consist of.
 const MAX_SCOPES: usize = 8;
+
+/// The last two tokens before a place.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Before {
+    pub(super) last: Option<usize>,
+    pub(super) other: Option<usize>,
+}
+
+impl Before {
+    pub(super) fn then(self, at: usize) -> Before {
+        Before {
+            last: Some(at),
+            other: self.last,
+        }
+    }
+}
 
 /// The tokens that remain, one behind the other.
 pub(super) struct Words<'a> {

@@ -1,0 +1,68 @@
+//! Code that a grammar reads as it is stays so, whatever stands beside it: words in capitals are types and names, too.
+
+use std::fmt::Write as _;
+
+use archway_repo::syntax::Language::{C, Cpp};
+
+use super::{defined, used};
+
+/// A macro that the grammar cannot read, so that a text is looked at.
+const MACRO: &str = "NET_BEGIN(1)\nstatic NET_HOT(2) int admit(void) NET_PURE { return 1; }\n";
+
+#[test]
+fn types_and_names_in_capitals_are_no_macros() {
+    for (text, expected) in [
+        (
+            "struct S { int const MAX; UINT32 x __attribute__((packed)); };",
+            "MAX x",
+        ),
+        (
+            "static const char *const USAGE = \"x\";\nint const LIMIT = 5;",
+            "USAGE LIMIT",
+        ),
+        ("int __attribute__((unused)) DEBUG = 0;", "DEBUG"),
+        (
+            "class URL final {};\nstruct JSON final : Base { int a; };",
+            "URL JSON a",
+        ),
+        ("enum STATE next(int a) { return IDLE; }", "next"),
+        ("struct R { UINT32 x PACKED; };", "x"),
+    ] {
+        for text in [format!("{text}\n"), format!("{MACRO}{text}\n")] {
+            let found = defined(Cpp, &text);
+            for name in expected.split(' ') {
+                let is_it = |it: &String| {
+                    it.ends_with(&format!(" {name}")) || it.ends_with(&format!("::{name}"))
+                };
+                assert!(found.iter().any(is_it), "{name} in {text}: {found:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_call_in_a_macro_that_is_read_stays_a_call() {
+    let text = format!(
+        "{MACRO}struct POINT corner;\nvoid f(void) {{\n  ASSERT(close((int)fd) == 0);\n  int a[] = {{ MAX(close(1), 2) }};\n}}\n"
+    );
+    assert_eq!(
+        used(C, &text, "close"),
+        ["5:10 call in f", "6:19 call in f"]
+    );
+}
+
+#[test]
+fn macros_within_macros_take_little_time() {
+    let mut text = "class NET_API B {};\nvoid f(){".to_owned();
+    const DEPTH: usize = 40_000;
+    for _ in 0..DEPTH {
+        text.push_str("AAA([]{");
+    }
+    for _ in 0..DEPTH {
+        text.push_str("});");
+    }
+    write!(text, "}}\nclass AAA C {{}};").unwrap();
+    let begun = tokio::time::Instant::now();
+    defined(Cpp, &text);
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20));
+}
