@@ -41,13 +41,11 @@ pub(crate) fn is_import(language: Language, text: &str, path: Path<'_, '_>) -> b
 
 /// Whether nothing in a node is a name.
 pub(crate) fn is_skipped(language: Language, text: &str, path: Path<'_, '_>) -> bool {
+    let is_first_branch = path.up().kind() == "preproc_if" && path.field() != "alternative";
+    if is_first_branch && is_never(text, path.up()) {
+        return true;
+    }
     match path.kind() {
-        // `#if 0`
-        "preproc_if" => path.last().is_some_and(|step| {
-            let condition = step.node.child_by_field_name("condition");
-            let is_never = condition.is_some_and(|it| text.get(it.byte_range()) == Some("0"));
-            is_never && step.node.child_by_field_name("alternative").is_none()
-        }),
         "comment" | "line_comment" | "block_comment" => true,
         "package_clause" | "package_declaration" => true,
         // Of these languages' strings, none contains code.
@@ -59,6 +57,16 @@ pub(crate) fn is_skipped(language: Language, text: &str, path: Path<'_, '_>) -> 
         }
         _ => false,
     }
+}
+
+/// Whether a condition is `#if 0`, also in brackets.
+fn is_never(text: &str, path: Path<'_, '_>) -> bool {
+    let condition = path
+        .last()
+        .and_then(|it| it.node.child_by_field_name("condition"));
+    let condition = condition.and_then(|it| text.get(it.byte_range()));
+    let is_bracket = |it: char| matches!(it, '(' | ')') || it.is_ascii_whitespace();
+    condition.is_some_and(|it| it.trim_matches(is_bracket) == "0")
 }
 
 /// Whether a name stands in a list of exports.

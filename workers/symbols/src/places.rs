@@ -192,7 +192,9 @@ fn ruby(text: &str, path: Path<'_, '_>, scope: Scope<'_>) -> Option<Place> {
         ("class", "name") => Kind::Class,
         ("module", "name") => Kind::Module,
         ("alias", "name") => member_of(scope),
-        ("argument_list", _) if path.kind() == "simple_symbol" => return made(text, path),
+        ("argument_list", _) if path.kind() == "simple_symbol" => {
+            return made(text, path, scope);
+        }
         ("assignment", "left") if path.kind() == "constant" => {
             return Some(Place {
                 is_assignment: true,
@@ -218,9 +220,13 @@ fn ruby(text: &str, path: Path<'_, '_>, scope: Scope<'_>) -> Option<Place> {
 }
 
 /// What a call in the body of a class makes of the names that it gets.
-fn made(text: &str, path: Path<'_, '_>) -> Option<Place> {
+fn made(text: &str, path: Path<'_, '_>, scope: Scope<'_>) -> Option<Place> {
     let (name, list) = (path.last()?.node, path.up().last()?.node);
     let call = path.up().up().last()?.node;
+    let receiver = call.child_by_field_name("receiver");
+    if scope.is_local || receiver.is_some_and(|it| name_text(text, it) != "self") {
+        return None;
+    }
     let method = call.child_by_field_name("method")?;
     let kind = match name_text(text, method) {
         "attr_reader" | "attr_writer" | "attr_accessor" | "attr" => Kind::Field,

@@ -10,6 +10,7 @@ mod queries;
 mod hostile;
 mod unreadable;
 mod correct;
+mod conditions;
 
 use archway_repo::{syntax::Language, testing::cancel};
 

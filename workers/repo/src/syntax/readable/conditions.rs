@@ -10,6 +10,8 @@ use super::{
 
 /// Conditions in conditions that are looked at; deeper ones stay.
 const MAX_DEPTH: usize = 32;
+/// Words and signs before a `{` that may say that it opens an enumeration.
+const MAX_HEAD: usize = 16;
 
 /// What is around a line of the preprocessor.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,8 +29,8 @@ struct Reader<'a, 'e> {
     text: &'a [u8],
     tokens: &'a Tokens,
     edits: &'e mut Edits,
-    /// The open brackets.
-    open: Vec<Around>,
+    /// The open brackets: the sign of each, and what it opens.
+    open: Vec<(u8, Around)>,
     /// The token before, among those that remain.
     before: Option<usize>,
 }
@@ -36,7 +38,7 @@ struct Reader<'a, 'e> {
 /// Leaves out lines and branches that are not to be read.
 pub(super) fn settle(text: &[u8], tokens: &Tokens, edits: &mut Edits) {
     for comment in &tokens.comments {
-        edits.blank(comment.clone());
+        edits.drop_comment(comment.clone());
     }
     let groups = groups(tokens);
     let mut reader = Reader {
@@ -52,7 +54,7 @@ pub(super) fn settle(text: &[u8], tokens: &Tokens, edits: &mut Edits) {
             match directive.step {
                 Step::If => reader.condition(group),
                 Step::Other if !reader.is_line_readable() => {
-                    reader.edits.blank(directive.bytes.clone());
+                    reader.edits.drop_line(directive, text);
                 }
                 _ => {}
             }
@@ -99,14 +101,31 @@ impl<'a> Reader<'a, '_> {
             return;
         };
         match token.sign {
-            b'{' => self.open.push(self.brace()),
-            b'(' | b'[' => self.open.push(Around::Expression),
-            b'}' | b')' | b']' => {
+            b'{' => {
+                let before = self.before.map_or(0, |it| self.sign(it));
+                if matches!(before, b';' | b'}') {
+                    self.close_inner();
+                }
+                self.open.push((b'{', self.brace()));
+            }
+            b'(' | b'[' => self.open.push((token.sign, Around::Expression)),
+            b'}' => {
+                self.close_inner();
                 self.open.pop();
+            }
+            b')' | b']' => {
+                self.open.pop_if(|(sign, _)| *sign != b'{');
             }
             _ => {}
         }
         self.before = Some(at);
+    }
+
+    /// Closes brackets that are open in the present block: no expression goes on.
+    fn close_inner(&mut self) {
+        while self.open.last().is_some_and(|(sign, _)| *sign != b'{') {
+            self.open.pop();
+        }
     }
 
     /// What a `{` opens at the present place.
@@ -120,16 +139,20 @@ impl<'a> Reader<'a, '_> {
         if is_list {
             return Around::Expression;
         }
-        let head = before.saturating_sub(4)..=before;
-        let words = head.filter_map(|at| self.word(at));
-        if token.sign == b'w' && words.into_iter().any(|it| it == b"enum") {
+        let head = (0..=before).rev().take(MAX_HEAD);
+        let mut head = head
+            .filter(|at| self.edits.is_kept(*at))
+            .take_while(|at| !matches!(self.sign(*at), b';' | b'{' | b'}' | b'(' | b')'));
+        if head.any(|at| self.word(at) == Some(b"enum")) {
             return Around::Enum;
         }
         Around::Block
     }
 
     fn around(&self) -> Around {
-        self.open.last().copied().unwrap_or(Around::Block)
+        self.open
+            .last()
+            .map_or(Around::Block, |(_, around)| *around)
     }
 
     /// The text of a token, if it is a word.
@@ -152,18 +175,27 @@ impl<'a> Reader<'a, '_> {
     fn condition(&mut self, group: &[usize]) {
         let branches = self.branches(group);
         let Some(last) = branches.last() else { return };
+        // In a branch that is never compiled.
+        if !self.edits.is_line_kept(&self.tokens.directives[group[0]]) {
+            return;
+        }
         let behind = Some(last.end).filter(|at| *at < self.tokens.tokens.len());
         let is_whole = |it: &Range<usize>| self.is_whole(it.clone());
         let is_readable = self.around() != Around::Expression
             && branches.iter().all(is_whole)
-            && !self.is_amid(behind);
+            && !self.is_amid(behind)
+            && !self.are_heads(&branches, behind);
         for at in group {
-            self.edits.blank(self.tokens.directives[*at].bytes.clone());
+            self.edits
+                .drop_line(&self.tokens.directives[*at], self.text);
         }
-        if self.is_never(group[0]) {
-            branches[0]
-                .clone()
-                .for_each(|at| self.edits.drop(at, self.tokens));
+        let (first, second) = (
+            &self.tokens.directives[group[0]],
+            &self.tokens.directives[group[1]],
+        );
+        if first.is_never(self.text) {
+            let bytes = first.bytes.end..second.bytes.start;
+            self.edits.drop_never(bytes, branches[0].clone());
             return;
         }
         if is_readable {
@@ -180,16 +212,6 @@ impl<'a> Reader<'a, '_> {
         for at in branches.into_iter().skip(1).flatten() {
             self.edits.drop(at, self.tokens);
         }
-    }
-
-    /// Whether a condition is `#if 0`.
-    fn is_never(&self, directive: usize) -> bool {
-        let bytes = self.tokens.directives[directive].bytes.clone();
-        let line = self.text.get(bytes).unwrap_or_default();
-        let words = line
-            .split(|it| matches!(it, b'#' | b' ' | b'\t'))
-            .filter(|it| !it.is_empty());
-        words.take(2).eq([&b"if"[..], b"0"])
     }
 
     /// The tokens of each branch.
@@ -246,6 +268,13 @@ impl<'a> Reader<'a, '_> {
             _ => !self.is_end(before),
         });
         is_begun || matches!(next, b')' | b'&' | b'|' | b'=' | b'?' | b'.')
+    }
+
+    /// Whether branches may be heads of a body that is `behind` them.
+    fn are_heads(&self, branches: &[Range<usize>], behind: Option<usize>) -> bool {
+        let has_body = behind.is_some_and(|at| self.sign(at) == b'{');
+        let mut ends = branches.iter().filter_map(|it| it.clone().next_back());
+        has_body && ends.any(|end| self.sign(end) == b')')
     }
 
     /// The `{` that a branch ends with, if the rest of it is the head of a function.

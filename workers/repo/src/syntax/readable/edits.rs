@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use super::{Readable, tokens::Tokens};
+use super::{
+    Readable,
+    tokens::{Directive, Tokens},
+};
 
 /// Replacements, and which tokens remain.
 pub(super) struct Edits {
@@ -35,6 +38,18 @@ impl Edits {
         }
     }
 
+    /// Leaves out a comment in a line of the preprocessor, which goes on in the lines of the comment.
+    pub(super) fn drop_comment(&mut self, bytes: Range<usize>) {
+        self.blank(bytes.clone());
+        let comment = self.text.get_mut(bytes).unwrap_or_default();
+        for end in 1..comment.len() {
+            let is_end = matches!(comment.get(end..), Some([b'\n', ..] | [b'\r', b'\n', ..]));
+            if is_end && comment[end - 1] == b' ' {
+                comment[end - 1] = b'\\';
+            }
+        }
+    }
+
     /// Leaves a token out.
     pub(super) fn drop(&mut self, token: usize, tokens: &Tokens) {
         if !self.is_kept(token) {
@@ -48,10 +63,43 @@ impl Edits {
         }
     }
 
-    /// Writes `;` for a sign.
+    /// Leaves a line of the preprocessor out. Notes the names that its grammar has nodes for.
+    pub(super) fn drop_line(&mut self, directive: &Directive, text: &[u8]) {
+        if !self.is_line_kept(directive) {
+            return;
+        }
+        self.blank(directive.bytes.clone());
+        let mut words = directive.words(text).into_iter();
+        let name = words.next().and_then(|it| text.get(it)).unwrap_or_default();
+        let names = match name {
+            b"define" | b"undef" => 1,
+            b"if" | b"ifdef" | b"ifndef" | b"elif" | b"elifdef" | b"elifndef" => usize::MAX,
+            _ => 0,
+        };
+        let names = words.take(names);
+        self.unread
+            .extend(names.filter(|it| text.get(it.clone()) != Some(b"defined")));
+    }
+
+    /// Whether a line of the preprocessor remains.
+    pub(super) fn is_line_kept(&self, directive: &Directive) -> bool {
+        self.text.get(directive.bytes.start) == Some(&b'#')
+    }
+
+    /// Leaves out what is never compiled. Nothing there is a use.
+    pub(super) fn drop_never(&mut self, bytes: Range<usize>, branch: Range<usize>) {
+        self.blank(bytes);
+        if let Some(kept) = self.kept.get_mut(branch) {
+            kept.fill(false);
+        }
+    }
+
+    /// Writes `;` for a sign that remains.
     pub(super) fn end(&mut self, token: usize, tokens: &Tokens) {
-        self.kept[token] = false;
-        self.text[tokens.tokens[token].bytes.start] = b';';
+        if self.is_kept(token) {
+            self.kept[token] = false;
+            self.text[tokens.tokens[token].bytes.start] = b';';
+        }
     }
 
     /// Writes a type for a token that is long enough.

@@ -43,10 +43,44 @@ pub(super) struct Tokens {
     pub(super) comments: Vec<Range<usize>>,
 }
 
+impl Directive {
+    /// Its words, the first of which says what it does.
+    pub(super) fn words(&self, text: &[u8]) -> Vec<Range<usize>> {
+        let line = self.line(text);
+        let words = line.tokens.into_iter().filter(|it| it.sign == b'w');
+        let start = self.bytes.start + 1;
+        words
+            .map(|it| it.bytes.start + start..it.bytes.end + start)
+            .collect()
+    }
+
+    /// Whether it is `#if 0`, also in brackets.
+    pub(super) fn is_never(&self, text: &[u8]) -> bool {
+        let start = self.bytes.start + 1;
+        let line = self.line(text).tokens.into_iter();
+        let words = line
+            .filter(|it| !matches!(it.sign, b'(' | b')'))
+            .map(|it| text.get(it.bytes.start + start..it.bytes.end + start));
+        words.eq([Some(&b"if"[..]), Some(b"0")])
+    }
+
+    /// What stands behind its `#`; places count from there.
+    fn line(&self, text: &[u8]) -> Tokens {
+        let line = text.get(self.bytes.start + 1..self.bytes.end);
+        Tokens::of(line.unwrap_or_default())
+    }
+}
+
 impl Tokens {
     pub(super) fn of(text: &[u8]) -> Tokens {
         let mut tokens = Tokens::default();
-        let (mut at, mut is_line_start) = (0, true);
+        // Behind the mark of the byte order.
+        let start = if text.starts_with(b"\xef\xbb\xbf") {
+            3
+        } else {
+            0
+        };
+        let (mut at, mut is_line_start) = (start, true);
         while let Some(&byte) = text.get(at) {
             let end = match byte {
                 b'\n' => {
@@ -146,10 +180,11 @@ fn behind(text: &[u8], at: usize, what: &[u8]) -> usize {
     found.map_or(text.len(), |found| at + found + what.len())
 }
 
+/// The end of a line, or of the last one that it goes on in.
 fn line_end(text: &[u8], at: usize) -> usize {
-    let rest = text.get(at..).unwrap_or_default();
-    let length = rest.iter().position(|it| *it == b'\n');
-    length.map_or(text.len(), |length| at + length)
+    let mut ends = memchr::memchr_iter(b'\n', text.get(at..).unwrap_or_default());
+    let end = ends.find(|it| !text.get(..at + it).is_some_and(is_continued));
+    end.map_or(text.len(), |end| at + end)
 }
 
 fn comment_end(text: &[u8], at: usize) -> usize {
@@ -161,6 +196,7 @@ fn quoted_end(text: &[u8], at: usize, quote: u8) -> usize {
     let mut end = at + 1;
     while let Some(&byte) = text.get(end) {
         match byte {
+            b'\\' if starts(text, end + 1, b"\r\n") => end += 2,
             b'\\' => end += 1,
             b'\n' => return end,
             _ if byte == quote => return end + 1,
@@ -189,10 +225,40 @@ fn word(text: &[u8], at: usize) -> (u8, usize) {
         return (b'w', end);
     }
     let rest = text.get(end + 1..).unwrap_or_default();
-    let length = rest.iter().take(17).position(|it| *it == b'(');
-    let Some(length) = length else {
+    let is_end = |it: &u8| it.is_ascii_whitespace() || matches!(it, b'(' | b')' | b'"' | b'\\');
+    let length = rest.iter().take(17).position(is_end);
+    let Some(length) = length.filter(|it| rest.get(*it) == Some(&b'(')) else {
         return (b'w', end);
     };
     let close = [b")", rest.get(..length).unwrap_or_default(), b"\""].concat();
     (b'"', behind(text, end + 1 + length, &close))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Tokens;
+
+    fn texts(text: &str) -> Vec<&str> {
+        let tokens = Tokens::of(text.as_bytes()).tokens;
+        tokens
+            .into_iter()
+            .map(|it| text.get(it.bytes).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn comments_and_strings_go_on_behind_a_backslash() {
+        assert_eq!(
+            texts("a // b \\\n c\nd // e \\\r\n f\r\ng"),
+            ["a", "d", "g"]
+        );
+        assert_eq!(texts("\"a\\\r\nb\" c"), ["\"a\\\r\nb\"", "c"]);
+    }
+
+    #[test]
+    fn only_a_delimiter_begins_a_raw_string() {
+        let c = texts("R\"\" f(\"x\") ; a");
+        assert_eq!(c, ["R", "\"\"", "f", "(", "\"x\"", ")", ";", "a"]);
+        assert_eq!(texts("R\"x(a\")x\" b"), ["R\"x(a\")x\"", "b"]);
+    }
 }
