@@ -9,6 +9,7 @@
 //! grammar's is reported as an error.
 
 mod error;
+mod failed;
 pub mod large_stack;
 mod readable;
 
@@ -22,6 +23,7 @@ use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
 use crate::{Cancel, RepoPath, Stopped};
 pub use error::SyntaxError;
+use failed::left_out;
 use large_stack::LargeStackThreads;
 
 /// The largest text that is parsed, in bytes.
@@ -77,6 +79,8 @@ pub struct Syntax<'a> {
     tree: Tree,
     text: &'a [u8],
     unread: Vec<Range<usize>>,
+    /// The first byte that the grammar did not get.
+    left_out: Option<usize>,
 }
 
 /// Whether a walk descends into a node.
@@ -155,6 +159,7 @@ impl Language {
         let (errors, others) = (syntax.error_bytes(cancel)?, other.error_bytes(cancel)?);
         if others < errors || others == 0 {
             return Ok(Syntax {
+                left_out: left_out(text, &readable.text),
                 tree: other.tree,
                 text,
                 unread: readable.unread,
@@ -207,6 +212,7 @@ impl<'a> Syntax<'a> {
             tree: parsed?,
             text,
             unread: Vec::new(),
+            left_out: None,
         })
     }
 
@@ -274,24 +280,5 @@ impl<'a> Syntax<'a> {
             Walk::Past
         })?;
         Ok(bytes)
-    }
-
-    /// The 1-based line of the first syntax error; `None` without one.
-    ///
-    /// # Errors
-    /// If the call was stopped.
-    pub fn error_line(&self, cancel: &Cancel) -> Result<Option<usize>, Stopped> {
-        let mut line = None;
-        self.walk(self.root(), cancel, |node| {
-            if line.is_none() && (node.is_error() || node.is_missing()) {
-                line = Some(node.start_position().row + 1);
-            }
-            if line.is_none() && node.has_error() {
-                Walk::Into
-            } else {
-                Walk::Past
-            }
-        })?;
-        Ok(line)
     }
 }

@@ -20,7 +20,8 @@ pub(super) struct ParsedCode<'c> {
     pub(super) dialect: Option<Dialect>,
     /// `None` without a language, or if parsing took too long.
     pub(super) syntax: Option<Syntax<'c>>,
-    /// The line of the first syntax error.
+    /// The line of the first syntax error, else of the first code that the grammar did not get: a rule
+    /// finds nothing there.
     pub(super) error_line: Option<usize>,
 }
 
@@ -49,7 +50,7 @@ impl<'c> ParsedCode<'c> {
         for &dialect in dialects.iter().take(MAX_GUESSES) {
             let syntax = parse(dialect, code, cancel)?;
             let error_line = match &syntax {
-                Some(syntax) => syntax.error_line(cancel)?,
+                Some(syntax) => syntax.error_line(cancel)?.or(syntax.left_out_line()),
                 None => None,
             };
             let is_sound = syntax.is_some() && error_line.is_none();

@@ -45,3 +45,23 @@ fn code_is_not_compliant_if_every_rule_fails() {
             .contains("no rule of ast-grep was run to its end")
     );
 }
+
+#[test]
+fn code_is_not_compliant_if_a_branch_is_left_out() {
+    let rule = document_with("id: gets\nlanguage: c\nrule: {pattern: gets($A)}");
+    let unread = "void f(char*b){\n#ifdef A\n if(b){\n#else\n {gets(b);\n#endif\n }\n}";
+    let sound = "class NET_API Gate { void open() { close(); } };\n";
+    for (code, line) in [(unread, 2), (sound, 1)] {
+        let language = if line == 1 { "c++" } else { "c" };
+        let findings = check_code(
+            &rule.replace("language: c", &format!("language: {language}")),
+            code,
+            Some(language),
+        );
+        assert!(!findings.compliant(), "{code}");
+        let advice = findings.advice.join("\n");
+        let expected = format!("line {line} is no {language} by its grammar");
+        assert!(advice.contains(&expected), "{advice}");
+    }
+    assert!(check_code(&rule, "void f(char*b){\n if(b){\n }\n}", Some("c")).compliant());
+}
