@@ -11,6 +11,7 @@ mod code;
 mod items;
 mod declaration;
 mod comment;
+mod macros;
 mod markdown;
 mod cutter;
 mod size;

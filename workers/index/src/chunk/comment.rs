@@ -85,13 +85,13 @@ impl CommentsAbove {
         self.is_licence = false;
     }
 
-    /// Takes the comments directly above `node`; only code on the same line may be in between.
-    pub(super) fn take(&mut self, node: Node<'_>, text: &str) -> Option<CommentRun> {
-        let is_next = self.is_next(node);
-        let between = |run: &CommentRun| {
-            text.get(run.bytes.end..node.start_byte())
-                .unwrap_or_default()
-        };
+    /// Takes the comments directly above `node`, whose macros may begin at a byte before it; only code on
+    /// the same line may be in between.
+    pub(super) fn take(&mut self, node: Node<'_>, start: usize, text: &str) -> Option<CommentRun> {
+        let macros = text.get(start..node.start_byte()).unwrap_or_default();
+        let row = node.start_position().row - macros.matches('\n').count();
+        let is_next = self.is_row_next(row);
+        let between = |run: &CommentRun| text.get(run.bytes.end..start).unwrap_or_default();
         self.run
             .take()
             .filter(|run| is_next && !between(run).trim_start().contains(['\n', ';']))
@@ -105,7 +105,10 @@ impl CommentsAbove {
 
     /// Whether `node` starts on the last row of the run or the one after.
     fn is_next(&self, node: Node<'_>) -> bool {
-        let row = node.start_position().row;
+        self.is_row_next(node.start_position().row)
+    }
+
+    fn is_row_next(&self, row: usize) -> bool {
         self.run.as_ref().is_some_and(|run| row <= run.row + 1)
     }
 

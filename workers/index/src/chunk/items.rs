@@ -12,6 +12,7 @@ use super::{
     DeclarationPlace, MAX_CHUNKS,
     comment::{self, CommentsAbove},
     declaration::{Declaration, Reader, Role},
+    macros::begin,
     size::STRUCTURED,
 };
 
@@ -47,6 +48,8 @@ struct ItemCollector<'a> {
     /// The node whose declaration was already taken with its wrapper.
     taken: Option<usize>,
     above: CommentsAbove,
+    /// Words that are in no node.
+    unread: &'a [Range<usize>],
 }
 
 /// The declarations of `text`, each after the one that contains it.
@@ -65,6 +68,7 @@ pub(super) fn items(
         open: Vec::new(),
         taken: None,
         above: CommentsAbove::default(),
+        unread: syntax.unread(),
     };
     let root = syntax.root();
     syntax.walk(root, cancel, |node| {
@@ -163,8 +167,9 @@ impl ItemCollector<'_> {
         node: Node<'_>,
         body: Option<Node<'_>>,
     ) -> (Range<usize>, Option<Range<usize>>) {
-        let (text, mut start, mut doc) = (self.reader.text, node.start_byte(), None);
-        if let Some(above) = self.above.take(node, text) {
+        let text = self.reader.text;
+        let (mut start, mut doc) = (begin(text, self.unread, node.start_byte()), None);
+        if let Some(above) = self.above.take(node, start, text) {
             start = above.bytes.start;
             doc = above.doc;
         }
@@ -266,13 +271,10 @@ fn is_import(node: Node<'_>, kind: &str, reader: &Reader<'_>) -> bool {
     }
 }
 
-/// The start of the line, if only white space and macros precede `at`. A macro that the grammar does not
-/// know is in no node.
+/// The start of the line, if only white space precedes `at`.
 fn line_start(text: &str, at: usize) -> usize {
     let before = text.get(..at).unwrap_or_default();
-    let is_of_macro =
-        |it: char| matches!(it, ' ' | '\t' | '_') || it.is_ascii_uppercase() || it.is_ascii_digit();
-    let indented = before.trim_end_matches(is_of_macro);
+    let indented = before.trim_end_matches([' ', '\t']);
     if indented.is_empty() || indented.ends_with('\n') {
         indented.len()
     } else {

@@ -154,3 +154,16 @@ NET_END
         ]
     );
 }
+
+#[test]
+fn a_comment_stays_with_its_declaration_around_macros() {
+    let text = "int first;\n\n/// Opens it.\nNET_INLINE\nNET_HOT(1)\nvoid open(int a) NET_NOEXCEPT {\n  close(a);\n}\n\n\
+        /// Ends.\n#ifdef NET_WIDE\n#endif\nvoid end(int a) NET_NOEXCEPT {\n  close(a);\n}\n";
+    let outlined = outline("a.cpp", text);
+    let expected = r#"Function open 3-8 doc "/// Opens it.""#.to_owned();
+    assert!(outlined.contains(&expected), "{outlined:?}");
+    assert!(
+        outlined.contains(&"Function end 13-15".to_owned()),
+        "{outlined:?}"
+    );
+}
