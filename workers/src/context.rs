@@ -263,7 +263,10 @@ impl ToolContext {
 
     fn send(&self, event: Event) {
         // A full queue means a slow reader, which must not delay the call.
-        let event = v1::CallEvent { event: Some(event) };
+        let event = v1::CallEvent {
+            event: Some(event),
+            ..v1::CallEvent::default()
+        };
         self.events.try_send(event).ok();
     }
 
