@@ -185,7 +185,11 @@ async fn say(answer: Answer, events: &Events, end: &Notify) -> Option<()> {
 }
 
 async fn send(events: &Events, event: Event) -> Option<()> {
-    events.send(Ok(CallEvent { event: Some(event) })).await.ok()
+    let event = CallEvent {
+        event: Some(event),
+        ..CallEvent::default()
+    };
+    events.send(Ok(event)).await.ok()
 }
 
 fn progress(done: f64) -> Event {
