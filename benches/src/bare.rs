@@ -128,6 +128,7 @@ impl Worker for Echo {
     ) -> Result<tonic::Response<Self::CallStream>, tonic::Status> {
         let event = CallEvent {
             event: Some(Event::Result(request.into_inner().params)),
+            ..CallEvent::default()
         };
         Ok(tonic::Response::new(stream::iter([Ok(event)]).boxed()))
     }
@@ -196,6 +197,7 @@ async fn relay(State(mut worker): State<WorkerClient<Channel>>, params: Bytes) -
     let result = match events.message().await.expect("a message") {
         Some(CallEvent {
             event: Some(Event::Result(result)),
+            ..
         }) => result,
         _ => Bytes::new(),
     };

@@ -119,8 +119,8 @@ impl AccessRule {
 
     /// Whether the rule is about all projects.
     pub fn is_about_all_projects(&self) -> bool {
-        let all = ProjectPattern::Slug("*".to_owned());
-        self.projects.contains(&all)
+        let is_all = |it: &ProjectPattern| matches!(it, ProjectPattern::Slug(glob) if glob == "*");
+        self.projects.iter().any(is_all)
     }
 }
 
@@ -128,6 +128,16 @@ impl AccessRule {
 pub fn is_given<'a>(about: impl IntoIterator<Item = &'a AccessRule>, family: &str) -> bool {
     let mut covering = about.into_iter().filter(|rule| rule.covers(family));
     covering.next().is_some_and(|first| !first.deny) && covering.all(|rule| !rule.deny)
+}
+
+/// Whether rules about a caller give tools of this family in any project, and none denies them in all.
+///
+/// A gateway checks this, since it knows no projects. Tools that say what there is are given with any other family.
+pub fn is_given_anywhere(rules: &[AccessRule], family: &str) -> bool {
+    let gives = |rule: &AccessRule| !rule.deny && (family == BASICS || rule.covers(family));
+    let denies =
+        |rule: &AccessRule| rule.deny && rule.covers(family) && rule.is_about_all_projects();
+    rules.iter().any(gives) && !rules.iter().any(denies)
 }
 
 impl Who {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{fault::Fault, meta};
+use crate::{fault::Fault, meta, path_rule::PathRule};
 
 /// Why a tool call failed, for the agent. Contains no host path, SQL or secret.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
@@ -24,6 +24,9 @@ pub struct Failure {
     /// Facts for programs: violations, positions, seconds to wait.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub details: BTreeMap<String, Value>,
+    /// The path rule that refused the call. Operators read it in the audit trail, and agents never.
+    #[serde(skip)]
+    pub refused_by: Option<PathRule>,
 }
 
 impl Failure {
@@ -34,6 +37,7 @@ impl Failure {
             message: message.into(),
             suggestion: suggestion.into(),
             details: BTreeMap::new(),
+            refused_by: None,
         }
     }
 
@@ -41,6 +45,13 @@ impl Failure {
     #[must_use]
     pub fn detail(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.details.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Sets the path rule that refused the call.
+    #[must_use]
+    pub fn refused_by(mut self, rule: PathRule) -> Self {
+        self.refused_by = Some(rule);
         self
     }
 
@@ -62,7 +73,8 @@ mod tests {
     #[test]
     fn text_and_meta_contain_the_same_failure() {
         let failure = Failure::new(Fault::FileNotFound, "no file \"a\"", "call list_files")
-            .detail("path", "a");
+            .detail("path", "a")
+            .refused_by(PathRule::new("close glob sesame"));
         let result = failure.to_result();
         let text: Value =
             serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
@@ -70,5 +82,6 @@ mod tests {
         assert_eq!(text["error"]["code"], "file_not_found");
         assert_eq!(result["isError"], true);
         assert!(result.get("structuredContent").is_none());
+        assert!(!result.to_string().contains("sesame"), "{result}");
     }
 }

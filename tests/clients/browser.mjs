@@ -19,43 +19,42 @@ import { createInterface } from "node:readline/promises";
 
 const [chromium, profile] = process.argv.slice(2);
 const flags = ["headless", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "no-first-run"];
-flags.push("disable-background-networking", "hide-scrollbars", "remote-debugging-port=0");
+flags.push("disable-background-networking", "hide-scrollbars", "remote-debugging-pipe");
 flags.push(`user-data-dir=${profile}`);
-const options = { stdio: ["ignore", "ignore", "pipe"] };
+// Its protocol is spoken over descriptors 3 and 4. It ends with them, so also when this program is killed.
+const options = { stdio: ["ignore", "ignore", "pipe", "pipe", "pipe"] };
 const child = spawn(chromium, [...flags.map((flag) => `--${flag}`), "about:blank"], options);
-process.on("exit", () => child.kill("SIGKILL"));
-
-const address = await new Promise((resolve, reject) => {
-  let told = "";
-  child.stderr.on("data", (part) => {
-    told += part;
-    const found = /DevTools listening on (ws:\S+)/.exec(told);
-    if (found) resolve(found[1]);
-  });
-  child.on("exit", () => reject(new Error(`the browser ended: ${told}`)));
+let told = "";
+child.stderr.on("data", (part) => (told += part));
+child.on("exit", () => {
+  console.error(`the browser ended: ${told}`);
+  process.exit(1);
 });
-const socket = new WebSocket(address);
-await new Promise((resolve, reject) => {
-  socket.onopen = resolve;
-  socket.onerror = reject;
-});
+const [, , , commands, events] = child.stdio;
 
 const waiting = new Map();
 let loaded = () => {};
 let last = 0;
 let sessionId;
-socket.onmessage = ({ data }) => {
-  const { id, result, error, method } = JSON.parse(data);
+let partial = "";
+events.setEncoding("utf8").on("data", (part) => {
+  const messages = (partial + part).split("\0");
+  partial = messages.pop();
+  messages.forEach(hear);
+});
+
+function hear(message) {
+  const { id, result, error, method } = JSON.parse(message);
   if (method === "Page.loadEventFired") loaded();
   const { resolve, reject } = waiting.get(id) ?? {};
   waiting.delete(id);
   if (error) reject?.(new Error(error.message));
   else resolve?.(result);
-};
+}
 
 function ask(method, params = {}) {
   last += 1;
-  socket.send(JSON.stringify({ id: last, sessionId, method, params }));
+  commands.write(`${JSON.stringify({ id: last, sessionId, method, params })}\0`);
   return new Promise((resolve, reject) => waiting.set(last, { resolve, reject }));
 }
 

@@ -1,6 +1,6 @@
 // A real OpenID Connect provider, for signing in to the operator's page.
 //
-//     oidc_provider.mjs PAGE       the page's address, `http://host:port`
+//     oidc_provider.mjs PAGE METHOD     the page's address, `http://host:port`; how the client with a secret sends it
 //
 // Prints its own address as a line of JSON and serves until its standard input ends. Whoever comes is signed in without a
 // form: as the account that the parameter `as` of the last step names, else as ada. It grants `admin` to ada alone.
@@ -10,7 +10,7 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-const [page] = process.argv.slice(2);
+const [page, method] = process.argv.slice(2);
 const main = join(process.env.ARCHWAY_TEST_PROVIDER, "node_modules/oidc-provider/lib/index.js");
 const { Provider } = await import(pathToFileURL(main));
 
@@ -28,9 +28,10 @@ const issuer = `http://127.0.0.1:${server.address().port}`;
 
 const provider = new Provider(issuer, {
   clients: [
-    { ...client, client_id: "page", client_secret: secret },
+    { ...client, client_id: "page", client_secret: secret, token_endpoint_auth_method: method },
     { ...client, client_id: "public", token_endpoint_auth_method: "none" },
   ],
+  clientAuthMethods: [method, "none"],
   scopes: ["openid", "admin"],
   claims: { openid: ["sub", "preferred_username", "groups"] },
   conformIdTokenClaims: false,
@@ -55,6 +56,11 @@ const own = provider.callback();
 
 async function handle(request, response) {
   const url = new URL(request.url, issuer);
+  // The package takes a secret either way, whatever the client is registered with. Other providers do not.
+  if (request.headers.authorization && method !== "client_secret_basic") {
+    response.writeHead(401, { "content-type": "application/json" });
+    return response.end(JSON.stringify({ error: "invalid_client" }));
+  }
   if (!url.pathname.startsWith("/interaction/")) return own(request, response);
   const accountId = url.searchParams.get("as") ?? "ada";
   const outcome =

@@ -6,6 +6,7 @@ mod files;
 mod month;
 mod months;
 mod outage;
+mod path_rules;
 mod tampering;
 mod tenant_metrics;
 mod usage;

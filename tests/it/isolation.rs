@@ -160,6 +160,7 @@ const ATTACKS: [Attack; 31] = [
     attack("texts of errors that reveal existence", "different answers for foreign and for missing objects (CWE-204)", &[
         ("tests/it/isolation/refusals.rs", "every_tool_refuses_a_foreign_project_as_an_unknown_one"),
         ("tests/it/resources/callers.rs", "a_closed_resource_is_refused_by_name_whether_it_exists_or_not"),
+        ("tests/it/audit/path_rules.rs", "each_tool_that_refuses_a_path_records_the_rule_and_never_says_it"),
         ("tests/it/prompts/callers.rs", "prompts_of_other_projects_are_named_by_slug_within_the_tenant"),
         ("tests/it/credentials.rs", "every_bad_key_gets_the_same_answer"),
     ]),

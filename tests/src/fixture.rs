@@ -2,10 +2,15 @@
 //! of every kind in MCP, through the same gRPC contract, pass and event stream as a real worker's.
 //!
 //! The suite (`@modelcontextprotocol/conformance`) defines what each tool returns. Its tools for
-//! elicitation and sampling are absent, since the gateway offers neither. Two more tools, `hang` and `break`,
-//! are listed only for tests that use them: the suite never sees them.
+//! elicitation and sampling are absent, since the gateway offers neither. Three more tools, `hang`, `break` and
+//! `crash`, are listed only for tests that use them: the suite never sees them.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{
+    net::{SocketAddr, TcpListener},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
 
 use archway_proto::{
     context::CallContext,
@@ -19,9 +24,11 @@ use archway_proto::{
 };
 use serde_json::Value;
 use tokio::{
-    net::TcpListener,
-    sync::mpsc::{self, Sender},
-    task::JoinHandle,
+    runtime::Builder,
+    sync::{
+        Notify,
+        mpsc::{self, Sender},
+    },
     time::Instant,
 };
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
@@ -45,31 +52,33 @@ pub enum HangEvent {
     Gone(Instant),
 }
 
-/// The running worker. Dropping it ends the server.
+/// The running worker. Dropping it ends the server and its connections.
 pub(crate) struct Fixture {
     address: SocketAddr,
-    serving: JoinHandle<Result<(), tonic::transport::Error>>,
+    end: Arc<Notify>,
 }
 
 impl Drop for Fixture {
     fn drop(&mut self) {
-        self.serving.abort();
+        self.end.notify_one();
     }
 }
 
 impl Fixture {
     /// Serves callers whose pass `verifier` accepts, on a port of its own. With `hung` it lists the tools
-    /// `hang` and `break`.
-    pub(crate) async fn start(verifier: PassVerifier, hung: Option<Sender<HangEvent>>) -> Fixture {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    /// `hang`, `break` and `crash`.
+    pub(crate) fn start(verifier: PassVerifier, hung: Option<Sender<HangEvent>>) -> Fixture {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
-        let serving = Server::builder()
-            .add_service(WorkerServer::new(Service { verifier, hung }))
-            .serve_with_incoming(TcpListenerStream::new(listener));
-        Fixture {
-            address,
-            serving: tokio::spawn(serving),
-        }
+        let end = Arc::new(Notify::new());
+        let service = Service {
+            verifier,
+            hung,
+            end: Arc::clone(&end),
+        };
+        thread::spawn(move || service.serve(listener));
+        Fixture { address, end }
     }
 
     /// Its gRPC address.
@@ -81,6 +90,26 @@ impl Fixture {
 struct Service {
     verifier: PassVerifier,
     hung: Option<Sender<HangEvent>>,
+    /// Ends the server and its connections.
+    end: Arc<Notify>,
+}
+
+impl Service {
+    /// Serves until the end, on a runtime of its own: its connections end with it, as those of a process.
+    fn serve(self, listener: TcpListener) {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        runtime.unwrap().block_on(async {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            let end = Arc::clone(&self.end);
+            let serving = Server::builder()
+                .add_service(WorkerServer::new(self))
+                .serve_with_incoming(TcpListenerStream::new(listener));
+            tokio::select! {
+                served = serving => served.unwrap(),
+                () = end.notified() => {}
+            }
+        });
+    }
 }
 
 type Events = Sender<Result<CallEvent, Status>>;
@@ -117,13 +146,14 @@ impl worker_server::Worker for Service {
             None => return Err(Status::unimplemented("no such method")),
         };
         let (events, stream) = mpsc::channel(1);
-        tokio::spawn(async move { say(answer, &events).await });
+        let end = Arc::clone(&self.end);
+        tokio::spawn(async move { say(answer, &events, &end).await });
         Ok(Response::new(ReceiverStream::new(stream)))
     }
 }
 
 /// Sends an answer and the events before it. `None` once the client is gone.
-async fn say(answer: Answer, events: &Events) -> Option<()> {
+async fn say(answer: Answer, events: &Events, end: &Notify) -> Option<()> {
     let result = match answer {
         Answer::Plain(result) => result,
         Answer::AfterProgress(result) => {
@@ -145,12 +175,21 @@ async fn say(answer: Answer, events: &Events) -> Option<()> {
             events.closed().await;
             return hung.send(HangEvent::Gone(Instant::now())).await.ok();
         }
+        Answer::Crash => {
+            end.notify_one();
+            // The stream must not end by itself before its connection does.
+            return std::future::pending().await;
+        }
     };
     send(events, Event::Result(result.to_string().into())).await
 }
 
 async fn send(events: &Events, event: Event) -> Option<()> {
-    events.send(Ok(CallEvent { event: Some(event) })).await.ok()
+    let event = CallEvent {
+        event: Some(event),
+        ..CallEvent::default()
+    };
+    events.send(Ok(event)).await.ok()
 }
 
 fn progress(done: f64) -> Event {

@@ -113,15 +113,15 @@ impl Harness {
         self
     }
 
-    /// Replaces the worker by the fixture: the conformance suite's tools and no files.
+    /// Replaces the workers by the fixture: the conformance suite's tools and no files.
     #[must_use]
     pub fn fixture(mut self) -> Harness {
         self.fixture = true;
         self
     }
 
-    /// Replaces the worker by the fixture with two more tools: `hang` never answers, and `hung` receives the
-    /// events of its calls; `break` fails as a broken worker does.
+    /// Replaces the workers by the fixture with three more tools: `hang` never answers, and `hung` receives the
+    /// events of its calls; `break` fails as a broken worker does; `crash` ends the worker.
     #[must_use]
     pub fn hanging(mut self, hung: Sender<HangEvent>) -> Harness {
         self.hung = Some(hung);

@@ -5,6 +5,7 @@
 //! thousands of projects and each call asks. A set is for one list of projects, some rules, some tool families, and one
 //! answer of the hosts. Both have to give a project; a rule that names a key by its label stands for its host.
 
+mod set;
 mod readable;
 mod readers;
 
@@ -21,10 +22,11 @@ use archway_store::Stores;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use uuid::Uuid;
 
-use crate::projects::ProjectList;
-use readers::{HostReads, Readers};
+use crate::projects::{ProjectList, Projects};
+use readers::Readers;
+use set::ProjectSet;
 
-pub(crate) use readable::Readable;
+pub use readable::Readable;
 
 /// Tenants whose rules are cached.
 const MAX_TENANTS: u64 = 10_000;
@@ -33,10 +35,11 @@ const MAX_SET_BYTES: u64 = 16 << 20;
 /// What a cached set takes besides its bits and its rules' ids: the rest of its key, and the cache's own data.
 const SET_OVERHEAD: usize = 300;
 
-/// The rules of tenants, and sets of projects.
+/// The projects of tenants, as far as their callers may use them.
 #[derive(Clone)]
-pub(crate) struct ProjectAccess {
+pub struct ProjectAccess {
     stores: Stores,
+    projects: Projects,
     rules: moka::sync::Cache<Uuid, Arc<TenantRules>>,
     readers: Readers,
     sets: moka::sync::Cache<SetKey, Arc<ProjectSet>>,
@@ -69,27 +72,45 @@ struct SetKey {
 }
 
 /// Tool families of which one has to be given for a project. Empty, or the basics: any.
-pub(crate) type Families = &'static [&'static str];
-
-/// Projects of a list, by their positions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ProjectSet(Box<[u64]>);
+pub type Families = &'static [&'static str];
 
 impl ProjectAccess {
-    pub(crate) fn new(stores: Stores) -> ProjectAccess {
+    /// Those that these stores have.
+    pub fn new(stores: Stores) -> ProjectAccess {
         ProjectAccess {
             readers: Readers::new(stores.clone()),
+            projects: Projects::new(stores.clone()),
             stores,
             rules: moka::sync::Cache::new(MAX_TENANTS),
             sets: moka::sync::Cache::builder()
                 .max_capacity(MAX_SET_BYTES)
                 .weigher(|key: &SetKey, set: &Arc<ProjectSet>| {
                     let rules = key.rules.as_ref().map_or(0, |(_, ids)| ids.len());
-                    let words = set.0.len() + rules + key.by_label.len();
+                    let words = set.words() + rules + key.by_label.len();
                     u32::try_from(words * 8 + SET_OVERHEAD).unwrap_or(u32::MAX)
                 })
                 .build(),
         }
+    }
+
+    /// The projects that a caller may read, and use by any of these tool families. None: by any at all.
+    ///
+    /// # Errors
+    /// `unavailable` if the projects, the rules, or the hosts' answers cannot be read.
+    pub async fn readable(
+        &self,
+        pass: &Arc<Pass>,
+        families: Families,
+    ) -> Result<Readable, Failure> {
+        let all = self.projects.of(pass.tenant_id, pass.edition()).await?;
+        let given = self.given(pass, &all, families).await?;
+        Ok(Readable::new(all, given, Arc::clone(pass)))
+    }
+
+    /// The projects of all tenants, to add some for tests.
+    #[cfg(test)]
+    pub(crate) fn projects(&self) -> &Projects {
+        &self.projects
     }
 
     /// The projects of a list that rules and hosts give to the caller by any of these families; `None` if its tenant
@@ -97,7 +118,7 @@ impl ProjectAccess {
     ///
     /// # Errors
     /// `unavailable` if the rules, or the hosts' answers, cannot be read.
-    pub(crate) async fn of(
+    async fn given(
         &self,
         pass: &Pass,
         list: &ProjectList,
@@ -134,7 +155,7 @@ impl ProjectAccess {
         };
         if let Some(reads) = reads {
             let labelled = rules.map(|(rules, _)| rules.applied(by_label, list, families));
-            set.guard(list, &reads, labelled.as_ref());
+            set.guard(list, &reads.set, labelled.as_ref());
         }
         let set = Arc::new(set);
         self.sets.insert(key, Arc::clone(&set));
@@ -218,46 +239,6 @@ impl CompiledRule {
             ProjectPattern::Slug(_) => false,
         };
         self.slugs.is_match(slug) || self.rule.projects.iter().any(is_of)
-    }
-}
-
-impl ProjectSet {
-    fn empty(length: usize) -> ProjectSet {
-        ProjectSet(vec![0; length.div_ceil(64)].into())
-    }
-
-    fn full(length: usize) -> ProjectSet {
-        let mut set = ProjectSet::empty(length);
-        (0..length).for_each(|at| set.add(at));
-        set
-    }
-
-    /// Takes out what a host guards, unless its answer or a rule by label gives it.
-    fn guard(&mut self, list: &ProjectList, reads: &HostReads, labelled: Option<&ProjectSet>) {
-        for (at, project) in list.iter().enumerate() {
-            let is_given = |set: &ProjectSet| set.has(at);
-            if project.is_guarded && !reads.set.has(at) && !labelled.is_some_and(is_given) {
-                self.remove(at);
-            }
-        }
-    }
-
-    fn remove(&mut self, at: usize) {
-        if let Some(word) = self.0.get_mut(at / 64) {
-            *word &= !(1 << (at % 64));
-        }
-    }
-
-    fn add(&mut self, at: usize) {
-        if let Some(word) = self.0.get_mut(at / 64) {
-            *word |= 1 << (at % 64);
-        }
-    }
-
-    /// Whether the project at this position of the list is in the set.
-    pub(crate) fn has(&self, at: usize) -> bool {
-        let word = self.0.get(at / 64).copied().unwrap_or(0);
-        word >> (at % 64) & 1 == 1
     }
 }
 
@@ -375,20 +356,8 @@ mod tests {
             (&[], &[0, 1, 2], Some(&[0, 1, 2]), &[]),
         ] {
             let mut set = of(by_rules);
-            let mut reads = HostReads::nothing();
-            reads.set = of(by_host);
-            set.guard(&list, &reads, labelled.map(of).as_ref());
+            set.guard(&list, &of(by_host), labelled.map(of).as_ref());
             assert_eq!(set, of(expected), "{by_rules:?} {by_host:?} {labelled:?}");
         }
-    }
-
-    #[test]
-    fn a_set_knows_each_position_of_a_long_list() {
-        let mut set = ProjectSet::empty(200);
-        for at in [0, 63, 64, 199] {
-            set.add(at);
-        }
-        let found: Vec<usize> = (0..300).filter(|at| set.has(*at)).collect();
-        assert_eq!(found, [0, 63, 64, 199]);
     }
 }

@@ -31,7 +31,7 @@ use crate::{
     access::{Families, ProjectAccess},
     blocking::{Blocking, Load},
     chat::Chat,
-    projects::{Project, Projects},
+    projects::Project,
     workflows::Workflows,
 };
 pub use snapshot::Snapshot;
@@ -42,8 +42,7 @@ pub(crate) use workflow::WorkflowRecorder;
 pub(crate) struct SharedState {
     pub(crate) repos: Arc<Repos>,
     pub(crate) histories: Histories,
-    pub(crate) projects: Projects,
-    /// The access rules of tenants.
+    /// The projects of tenants, as far as callers may use them.
     pub(crate) access: ProjectAccess,
     pub(crate) stores: Stores,
     pub(crate) index: Arc<IndexSearch>,
@@ -263,7 +262,10 @@ impl ToolContext {
 
     fn send(&self, event: Event) {
         // A full queue means a slow reader, which must not delay the call.
-        let event = v1::CallEvent { event: Some(event) };
+        let event = v1::CallEvent {
+            event: Some(event),
+            ..v1::CallEvent::default()
+        };
         self.events.try_send(event).ok();
     }
 
@@ -420,7 +422,6 @@ mod tests {
                     .unwrap(),
                 ),
                 histories: Histories::start(None, metrics.history()).unwrap(),
-                projects: Projects::new(stores.clone()),
                 access: ProjectAccess::new(stores.clone()),
                 workflows: Workflows::new(stores.clone(), crate::workflows::TIMEOUT),
                 stores,
@@ -481,7 +482,7 @@ mod tests {
         std::fs::write(folder.join(".archway.toml"), links).unwrap();
         let mut pass = pass("calm");
         let all = ["api", "hidden", "other", "site", "web"].map(Project::with_slug);
-        let projects = &worker.shared.projects;
+        let projects = worker.shared.access.projects();
         projects.insert(pass.tenant_id, Vec::from(all)).await;
         let slugs = async |pass: &Pass, of: &str| {
             let cx = worker.context(pass.clone());

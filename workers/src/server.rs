@@ -26,8 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     access::ProjectAccess, admin::Admin, blocking::Blocking, chat::Chat, context::SharedState,
-    mount_report::MountReporter, projects::Projects, service::WorkerService, tools,
-    workflows::Workflows,
+    mount_report::MountReporter, service::WorkerService, tools, workflows::Workflows,
 };
 
 pub use archway_repo::{CacheFolder, CacheFolderError};
@@ -156,7 +155,6 @@ impl Worker {
         let shared = SharedState {
             repos,
             histories,
-            projects: Projects::new(stores.clone()),
             access: ProjectAccess::new(stores.clone()),
             index: Arc::new(index.search()),
             stores: stores.clone(),

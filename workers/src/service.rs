@@ -20,7 +20,6 @@ use archway_proto::{
 };
 use archway_repo::Cancel;
 use archway_store::memory::IdempotencyKey;
-use serde_json::Value;
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tonic::{
@@ -36,6 +35,7 @@ use crate::{
 };
 use request::MethodRequest;
 use span::{CallEnd, call_span};
+use stream::CallResult;
 pub(crate) use stream::CallStream;
 
 /// Maximum duration of a call, whatever deadline its caller sets.
@@ -148,7 +148,7 @@ impl WorkerService {
         cx: ToolContext,
         latest: Instant,
         mut call_end: CallEnd,
-    ) -> impl Future<Output = Value> + Send + use<> {
+    ) -> impl Future<Output = CallResult> + Send + use<> {
         let registry = Arc::clone(&self.registry);
         let running = self.metrics.start(request.label(&registry));
         let end = self.end.clone();
@@ -175,7 +175,13 @@ impl WorkerService {
                     .map_or_else(|failure| failure.code.code(), |_| "ok"),
             );
             call_end.set(code);
-            outcome.unwrap_or_else(|failure| failure_result(&failure))
+            match outcome {
+                Ok(json) => CallResult {
+                    json,
+                    refused_by: None,
+                },
+                Err(failure) => failure_result(failure),
+            }
         }
     }
 }
@@ -211,11 +217,14 @@ fn deadline_passed() -> Failure {
 }
 
 /// Logs a failure that operators should know of, and returns the result that carries it.
-fn failure_result(failure: &Failure) -> Value {
+fn failure_result(failure: Failure) -> CallResult {
     if failure.code.blame() != Blame::Caller {
         tracing::warn!(fault = %failure.code, message = failure.message, "tool call failed");
     }
-    failure.to_result()
+    CallResult {
+        json: failure.to_result(),
+        refused_by: failure.refused_by,
+    }
 }
 
 #[tonic::async_trait]

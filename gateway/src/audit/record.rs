@@ -6,7 +6,9 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use archway_proto::{context::TraceContext, failure::Failure, misleading::visible_json};
+use archway_proto::{
+    context::TraceContext, failure::Failure, misleading::visible_json, path_rule::PathRule,
+};
 use serde::Serialize;
 
 use crate::{
@@ -124,7 +126,7 @@ pub(super) struct Call<'a> {
     /// When the worker had answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     answered_ms: Option<f64>,
-    /// The limit, circuit or bound that refused it.
+    /// The limit, circuit, bound or path rule that refused it.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused_by: Option<&'a str>,
     /// Units of the limits that the call was charged.
@@ -165,6 +167,11 @@ impl AuditRequest {
         self.project = project.filter(fits).map(str::to_owned);
     }
 
+    /// Sets the path rule by which a worker refused: `path rule: close glob *.sql`.
+    pub(crate) fn of_path_rule(&mut self, rule: &PathRule) {
+        self.refused_by = Some(format!("path rule: {}", rule.for_operators()));
+    }
+
     /// Sets the limit, circuit or bound that a refusal names: `limit of key total: 1200`. Nothing if it names none.
     pub(crate) fn of_refusal(&mut self, refusal: &Failure) {
         let detail = |name| refusal.details.get(name);
@@ -173,7 +180,7 @@ impl AuditRequest {
                 .as_str()
                 .filter(|it| it.len() <= LONGEST_DETAIL)
         };
-        self.refused_by = match (text("circuit"), text("scope"), text("of"), detail("limit")) {
+        let named = match (text("circuit"), text("scope"), text("of"), detail("limit")) {
             (Some(circuit), ..) => Some(format!("circuit {circuit}")),
             (_, Some(scope), Some(of), Some(limit)) => {
                 Some(format!("limit of {scope} {of}: {limit}"))
@@ -182,6 +189,8 @@ impl AuditRequest {
                 detail("calls_at_a_time").map(|most| format!("calls at a time of a tenant: {most}"))
             }
         };
+        // A failure that came from a worker may have a path rule already.
+        self.refused_by = named.or(self.refused_by.take());
     }
 
     /// The project, if one is set.

@@ -1,7 +1,7 @@
 //! What access rules and git hosts decide about one caller.
 
 use archway_proto::{
-    access::{AccessRule, BASICS},
+    access::{AccessRule, is_given_anywhere},
     host_account::HostAccount,
     pass::{PassAccess, PassHosted},
 };
@@ -38,14 +38,10 @@ impl CallerAccess {
         }
     }
 
-    /// Whether a rule gives tools of this family in any project, and none denies them in all. Those that say what there
-    /// is are given with any other family. Without rules all are.
+    /// Whether rules give tools of this family in any project. Without rules all are given.
     pub(crate) fn covers(&self, family: &str) -> bool {
-        let gives = |rule: &AccessRule| !rule.deny && (family == BASICS || rule.covers(family));
-        let denies =
-            |rule: &AccessRule| rule.deny && rule.covers(family) && rule.is_about_all_projects();
         let rules = self.rules.as_ref();
-        rules.is_none_or(|rules| rules.iter().any(gives) && !rules.iter().any(denies))
+        rules.is_none_or(|rules| is_given_anywhere(rules, family))
     }
 
     /// What a pass says of it, for a credential that is for these projects: one of the two.

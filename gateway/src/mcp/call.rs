@@ -244,6 +244,7 @@ async fn first_event(
     loop {
         match events.next().await? {
             Step::Result(result) => {
+                settlement.recorder.denied_by(events.take_refused_by());
                 return Ok(FirstEvent::Result(result, events.take_reservation()));
             }
             Step::Update(said) => {

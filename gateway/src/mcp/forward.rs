@@ -128,6 +128,7 @@ impl Calls {
         loop {
             // No client requested the notifications of these methods.
             if let Step::Result(result) = events.next().await? {
+                recorder.denied_by(events.take_refused_by());
                 return Ok((result, events.take_reservation()));
             }
         }

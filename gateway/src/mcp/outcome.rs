@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use archway_proto::{failure::Failure, method::Method};
+use archway_proto::{failure::Failure, method::Method, path_rule::PathRule};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
@@ -141,6 +141,13 @@ impl OutcomeRecorder {
     pub(super) fn refused_by(&mut self, failure: &Failure) {
         if let Some(open) = &mut self.open {
             open.request_mut().of_refusal(failure);
+        }
+    }
+
+    /// Records the path rule by which a worker refused the message, if it did.
+    pub(super) fn denied_by(&mut self, rule: Option<PathRule>) {
+        if let (Some(open), Some(rule)) = (&mut self.open, rule) {
+            open.request_mut().of_path_rule(&rule);
         }
     }
 

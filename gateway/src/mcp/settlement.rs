@@ -199,7 +199,10 @@ impl Settlement {
     ) -> Result<Bytes, Failure> {
         loop {
             match events.next().await? {
-                Step::Result(result) => return Ok(result),
+                Step::Result(result) => {
+                    self.recorder.denied_by(events.take_refused_by());
+                    return Ok(result);
+                }
                 Step::Update(said) => {
                     if let Some(message) = self.notifications.notification(&said) {
                         let reservation = events.take_reservation();

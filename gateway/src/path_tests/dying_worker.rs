@@ -142,6 +142,7 @@ impl Worker for DyingWorker {
             }
             "no_json" => Ok(Response::new(Box::pin(stream::iter([Ok(CallEvent {
                 event: Some(Event::Result(b"\xff{"[..].into())),
+                ..CallEvent::default()
             })])))),
             _ => self.scripted.call(request).await,
         }

@@ -96,6 +96,7 @@ fn catalog() -> Value {
 pub(super) fn result(value: &Value) -> Result<CallEvent, Status> {
     Ok(CallEvent {
         event: Some(Event::Result(value.to_string().into())),
+        ..CallEvent::default()
     })
 }
 
@@ -112,6 +113,7 @@ pub(super) fn progress(done: f64) -> Result<CallEvent, Status> {
     };
     Ok(CallEvent {
         event: Some(Event::Progress(progress)),
+        ..CallEvent::default()
     })
 }
 
@@ -123,6 +125,7 @@ fn log(level: &str, data: impl AsRef<[u8]>) -> Result<CallEvent, Status> {
     };
     Ok(CallEvent {
         event: Some(Event::Log(log)),
+        ..CallEvent::default()
     })
 }
 
@@ -210,6 +213,7 @@ impl Worker for ScriptedWorker {
             "spate" => Box::pin(endless(spate(), &self.seen)),
             "pretty" => Box::pin(stream::iter([Ok(CallEvent {
                 event: Some(Event::Result(format!("{data:#}").into())),
+                ..CallEvent::default()
             })])),
             "large" => Box::pin(stream::iter([quotes()])),
             "lingers" => Box::pin(endless(vec![result(&data)], &self.seen)),

@@ -9,6 +9,7 @@ use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
 
 use archway_proto::{
     failure::Failure,
+    path_rule::PathRule,
     v1::{CallEvent, Log, Progress, call_event::Event},
 };
 use bytes::Bytes;
@@ -51,6 +52,8 @@ pub(crate) struct WorkerCall {
     passed_on: bool,
     /// The memory reserved for the last message.
     reservation: Option<Reservation>,
+    /// What the worker says beside its result.
+    refused_by: Option<PathRule>,
 }
 
 /// The next event on the wire.
@@ -69,12 +72,18 @@ impl WorkerCall {
             attempt,
             passed_on: false,
             reservation: None,
+            refused_by: None,
         })
     }
 
     /// The memory reserved for the last message, if that was a large one.
     pub(crate) fn take_reservation(&mut self) -> Option<Reservation> {
         self.reservation.take()
+    }
+
+    /// The path rule that refused the call, if the result is such a failure and its worker is not an older build.
+    pub(crate) fn take_refused_by(&mut self) -> Option<PathRule> {
+        self.refused_by.take()
     }
 
     /// Reserves memory for the small events of a streamed answer.
@@ -123,8 +132,9 @@ impl WorkerCall {
                     let failure = internal(self.call.context.trace, &NoResult);
                     return Err(self.call.given_up(failure, WriteOutcome::Unknown));
                 }
-                Ok(Some(CallEvent { event })) => match event {
+                Ok(Some(CallEvent { event, refused_by })) => match event {
                     Some(Event::Result(result)) => {
+                        self.refused_by = refused_by.as_deref().map(PathRule::new);
                         self.close().await;
                         return Ok(Step::Result(self.call.client_result(result)));
                     }

@@ -67,3 +67,16 @@ async fn workers_that_fail_a_family_of_tools_open_its_circuit() {
     let caused = until(&targets, |it| it.sum(state, "") > 0.5).await;
     assert_fires(&["ArchwayCircuitNotClosed"], &calm, &caused, 20);
 }
+
+#[tokio::test]
+async fn a_call_that_ends_two_workers_is_noticed() {
+    let (hung, _events) = mpsc::channel(1);
+    let harness = Harness::new().tenant(acme()).workers(3).hanging(hung);
+    let stack = harness.start().await;
+    let targets = Targets::of(&stack);
+    let replicas = "archway_gateway_upstream_replicas";
+    let calm = until(&targets, |it| it.sum(replicas, "ready") > 2.5).await;
+    call(&stack.client("acme"), "crash", &nothing(), 1).await;
+    let caused = targets.scrape().await;
+    assert_fires(&["ArchwayCallEndsWorkers"], &calm, &caused, 10);
+}

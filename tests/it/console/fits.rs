@@ -129,7 +129,7 @@ async fn the_keyboard_reaches_everything_and_shows_where_it_is() {
                 assert_eq!(at["shown"], true, "{path} {view:?}: {at}");
             }
             let left = format!(
-                "[...document.querySelectorAll(\"{CONTROLS}\")].filter((it) => it.checkVisibility() && !it.dataset.seen)\
+                "[...document.querySelectorAll(\"{CONTROLS}\")].filter((it) => it.checkVisibility() && !window.seen.has(it))\
                  .map((it) => it.outerHTML.slice(0, 200))"
             );
             assert_eq!(browser.run(&left).await, json!([]), "{path} {view:?}");
@@ -137,11 +137,12 @@ async fn the_keyboard_reaches_everything_and_shows_where_it_is() {
     }
 }
 
-/// The element with the focus: whether it is marked as such and within the window; null for the page itself.
+/// The element with the focus, noted as seen where no update of the page removes the note: whether it is marked as such and within the window; null for the page itself.
 const AT: &str = r#"(() => {
   const element = document.activeElement;
-  if (!element || element === document.body || element.dataset.seen) return null;
-  element.dataset.seen = "yes";
+  window.seen ??= new WeakSet();
+  if (!element || element === document.body || window.seen.has(element)) return null;
+  window.seen.add(element);
   const { outlineStyle, outlineWidth } = getComputedStyle(element);
   const box = element.getBoundingClientRect();
   const isInside = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;

@@ -163,7 +163,7 @@ async fn a_call_has_its_stops_and_what_refused_it() {
     let page = once(
         &stack,
         "/console/calls",
-        &["limit of key hello: 1", "a path rule"],
+        &["limit of key hello: 1", "path rule: built-in name .env"],
     )
     .await;
     assert!(

@@ -39,12 +39,17 @@ struct Installation {
 
 /// `None` outside of `tests/run`.
 async fn installation(client: &str, has_token: bool) -> Option<Installation> {
+    installation_with("client_secret_basic", client, has_token).await
+}
+
+/// The same at a provider that takes the client's secret by this method alone.
+async fn installation_with(method: &str, client: &str, has_token: bool) -> Option<Installation> {
     let mut command = tokio::process::Command::new(given("ARCHWAY_TEST_NODE")?);
     given("ARCHWAY_TEST_PROVIDER")?;
     let mut proxy = Proxy::bind().await;
     let page = proxy.origin();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/oidc_provider.mjs");
-    command.args([script, &page]);
+    command.args([script, &page, method]);
     let mut provider = Talk::start(command);
     let told = provider.hear().await;
     let folder = TempDir::new().unwrap();
@@ -72,11 +77,13 @@ async fn installation(client: &str, has_token: bool) -> Option<Installation> {
 #[tokio::test]
 async fn a_sign_in_begun_at_one_gateway_is_finished_at_another() {
     // The proxy takes the gateways in turn, so each step is at another one than the step before.
-    for client in [
-        "client_id: page\nclient_secret_file: SECRET",
-        "client_id: public",
+    let with_secret = "client_id: page\nclient_secret_file: SECRET";
+    for (method, client) in [
+        ("client_secret_basic", with_secret),
+        ("client_secret_post", with_secret),
+        ("client_secret_basic", "client_id: public"),
     ] {
-        let Some(installation) = installation(client, false).await else {
+        let Some(installation) = installation_with(method, client, false).await else {
             return;
         };
         let mut visitor = Visitor::new(&installation.page);
@@ -86,7 +93,7 @@ async fn a_sign_in_begun_at_one_gateway_is_finished_at_another() {
         assert_eq!(closed.header("www-authenticate"), None);
         let shown = visitor.sign_in(&closed, "ada").await;
         let text = shown.text();
-        assert_eq!(shown.status, 200, "{client}: {text}");
+        assert_eq!(shown.status, 200, "{method}, {client}: {text}");
         assert!(
             text.contains("<h1>Calls</h1>") && text.contains("ada@example"),
             "{text}"

@@ -240,6 +240,16 @@ async fn nothing_that_is_a_fact_has_no_note_and_ends_in_wrong_order_have_one() {
         let log = client.call("git_log", arguments.clone()).await;
         assert_eq!(note(&log, "No commits found."), None, "{arguments}");
     }
+    for (argument, said) in [
+        ("grep", "For a text in their files use changed."),
+        ("changed", "For words of messages use grep."),
+    ] {
+        let log = client
+            .call("git_log", json!({ argument: "nobody wrote this" }))
+            .await;
+        let note = note(&log, "No commits found.").unwrap();
+        assert!(note.ends_with(said), "{argument}: {note}");
+    }
     for path in ["src", "src/auth/jwt.ts", "."] {
         let diff = client.call("git_diff", json!({ "file_path": path })).await;
         assert_eq!(note(&diff, "No differences."), None, "{path}");

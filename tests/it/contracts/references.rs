@@ -195,6 +195,10 @@ async fn an_answer_without_uses_or_definitions_says_why() {
             "the confidence `name`",
         ),
         (json!({ "symbol": "main" }), "not used by name"),
+        (
+            json!({ "symbol": "buildd" }),
+            "no use: did you mean `build` (net/gate.py:6)? Or call",
+        ),
     ] {
         let found = references(&client, arguments.clone()).await;
         let message = found["message"].as_str().unwrap();

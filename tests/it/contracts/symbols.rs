@@ -72,6 +72,14 @@ async fn an_answer_without_definitions_says_what_to_do_next() {
         ),
         (json!({ "symbol": "nothing_like_it" }), "call grep_codebase"),
         (
+            json!({ "name": "CirciutBreakr" }),
+            "of CirciutBreakr: did you mean `CircuitBreaker` (src/breaker.py:1)? Or call",
+        ),
+        (
+            json!({ "name": "circuit_breaker" }),
+            "did you mean `CircuitBreaker` (src/breaker.py:1)?",
+        ),
+        (
             json!({ "query": "Gate::admit", "project": "*" }),
             "elsewhere: `CircuitBreaker` (site/src/breaker.py:3)",
         ),

@@ -62,10 +62,17 @@ impl Harness {
         self
     }
 
-    /// The number of real workers. They share database and mounts.
+    /// The number of workers. Real ones share database and mounts.
     #[must_use]
     pub fn workers(mut self, count: usize) -> Harness {
         self.workers = count;
+        self
+    }
+
+    /// At most this many calls of a real worker hold a thread.
+    #[must_use]
+    pub fn blocking_calls(mut self, count: usize) -> Harness {
+        self.worker.blocking_calls = count;
         self
     }
 
@@ -78,7 +85,8 @@ impl Harness {
     ) -> Vec<(Worker, SocketAddr)> {
         let verifier = || PassVerifier::new(&[minter.public_key()], POOL);
         if self.fixture {
-            return vec![Worker::fixture(verifier(), self.hung.clone()).await];
+            let fixture = |_| Worker::fixture(verifier(), self.hung.clone());
+            return (0..self.workers).map(fixture).collect();
         }
         let mut started = Vec::with_capacity(self.workers);
         for _ in 0..self.workers {
@@ -99,6 +107,7 @@ pub(super) struct WorkerParts {
     pub(super) index: IndexConfig,
     chat: ChatConfig,
     pub(super) search: SearchCache,
+    blocking_calls: usize,
 }
 
 impl Default for WorkerParts {
@@ -110,6 +119,7 @@ impl Default for WorkerParts {
             },
             chat: ChatConfig::default(),
             search: SearchCache::default(),
+            blocking_calls: 16,
         }
     }
 }
@@ -212,7 +222,7 @@ impl Worker {
             search_cache_bytes: parts.search.bytes,
             content_cache_bytes: 64 << 20,
             project_cache_bytes: 256 << 20,
-            blocking_calls: NonZeroUsize::new(16).unwrap(),
+            blocking_calls: NonZeroUsize::new(parts.blocking_calls).unwrap(),
             max_result_bytes: 64 << 10,
             cache: parts.search.folder(repositories),
             // Long enough that no test loses a late write.
@@ -234,11 +244,8 @@ impl Worker {
     }
 
     /// Starts the fixture, with the tool `hang` if a test observes its calls.
-    pub(super) async fn fixture(
-        verifier: PassVerifier,
-        hung: Option<Sender<HangEvent>>,
-    ) -> (Worker, SocketAddr) {
-        let fixture = Fixture::start(verifier, hung).await;
+    fn fixture(verifier: PassVerifier, hung: Option<Sender<HangEvent>>) -> (Worker, SocketAddr) {
+        let fixture = Fixture::start(verifier, hung);
         let address = fixture.address();
         (Worker::Fixture(fixture), address)
     }

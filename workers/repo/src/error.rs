@@ -7,6 +7,7 @@
 use std::io;
 use std::time::{Duration, SystemTime};
 
+use archway_proto::path_rule::PathRule;
 use rustix::io::Errno;
 
 use super::cancel::Stopped;
@@ -39,6 +40,8 @@ pub enum RepoError {
     Blocked {
         /// The requested path.
         path: RepoPath,
+        /// The rule, which the message does not name: callers must not read it.
+        rule: PathRule,
     },
     /// The path is absolute, climbs with `..`, or a link on it leads nowhere within the project.
     #[error("path {} leads outside the project", shown(path))]

@@ -22,6 +22,7 @@ impl From<RepoError> for Failure {
         let failure = Failure::new(fault, error.to_string(), suggestion);
         match error {
             RepoError::Absent { absence, .. } => with_absence(absence, failure),
+            RepoError::Blocked { rule, .. } => failure.refused_by(rule),
             RepoError::InvalidPattern { position, .. } => with_position(failure, position),
             RepoError::Io { .. } | RepoError::Git { .. } => {
                 tracing::error!(error = %Chain(&error), "a repository could not be read");

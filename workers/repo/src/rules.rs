@@ -8,6 +8,7 @@
 //! No rule opens `.git`. A blocked folder may contain a path that was opened by name; then the
 //! folder is walked, and only that path is visible in it.
 
+mod names;
 mod admit;
 mod fingerprint;
 
@@ -47,6 +48,14 @@ pub enum Kind {
 /// A rule hides this path. It carries no reason, because the reason could reveal what exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocked;
+
+/// What hides a path.
+enum Block<'a> {
+    /// Its name, or that of a folder above it: the pattern that blocks it everywhere.
+    Name(&'static str),
+    /// A glob that closes this path, which is the path or a folder above it.
+    Glob(&'a [u8], Kind),
+}
 
 impl Rules {
     /// Rules that open and close paths by the operator's globs. `close` wins over `open`. `allow`
@@ -98,20 +107,29 @@ impl Rules {
     /// # Errors
     /// [`Blocked`] if the path, or a folder above it, is hidden.
     pub fn check(&self, path: &RepoPath, kind: Kind) -> Result<(), Blocked> {
+        self.block(path, kind).map_or(Ok(()), |_| Err(Blocked))
+    }
+
+    /// What hides `path`, if anything does.
+    fn block<'a>(&self, path: &'a RepoPath, kind: Kind) -> Option<Block<'a>> {
         let mut parent: &[u8] = b"";
         for (prefix, name) in prefixes(path) {
             let is_last = prefix.len() == path.as_bytes().len();
             let prefix_kind = if is_last { kind } else { Kind::Directory };
-            if name.eq_ignore_ascii_case(b".git") || self.is_closed(prefix, prefix_kind) {
-                return Err(Blocked);
+            if name.eq_ignore_ascii_case(names::GIT.as_bytes()) {
+                return Some(Block::Name(names::GIT));
             }
-            if is_blocked_name(parent, name, prefix_kind) && !self.is_unblocked(prefix, path, kind)
+            if self.is_closed(prefix, prefix_kind) {
+                return Some(Block::Glob(prefix, prefix_kind));
+            }
+            if let Some(pattern) = names::blocking(parent, name, prefix_kind)
+                && !self.is_unblocked(prefix, path, kind)
             {
-                return Err(Blocked);
+                return Some(Block::Name(pattern));
             }
             parent = name;
         }
-        Ok(())
+        None
     }
 
     /// Whether `read_repo_file` may read this path; [`Rules::check`] applies as well.
@@ -224,68 +242,6 @@ impl OpenGlob {
         };
         prefixes(&RepoPath::trusted(folder)).any(|(prefix, _)| last.matches_bytes(prefix))
     }
-}
-
-/// Whether a name is blocked everywhere, ignoring ASCII case.
-fn is_blocked_name(parent: &[u8], name: &[u8], kind: Kind) -> bool {
-    let lower = name.to_ascii_lowercase();
-    if is_blocked_folder(&lower) {
-        return true;
-    }
-    kind == Kind::File
-        && (is_secret_file(name, &lower)
-            || (lower == b"config.json" && parent.eq_ignore_ascii_case(b".docker")))
-}
-
-/// Names that hide a folder and everything in it, or a file of that name.
-fn is_blocked_folder(lower: &[u8]) -> bool {
-    matches!(
-        lower,
-        b".git" | b"node_modules" | b".ssh" | b".aws" | b".kube" | b".gnupg"
-    ) || lower.starts_with(b"secrets")
-}
-
-/// Names of files that usually contain secrets. A folder of such a name is open.
-fn is_secret_file(name: &[u8], lower: &[u8]) -> bool {
-    const WHOLE: [&[u8]; 14] = [
-        b".env",
-        b".envrc",
-        b".npmrc",
-        b".pypirc",
-        b".netrc",
-        b".git-credentials",
-        b".htpasswd",
-        b"secret.yml",
-        b"secret.yaml",
-        b"secret.json",
-        b"credentials",
-        b"credentials.json",
-        b"credentials.yml",
-        b"credentials.yaml",
-    ];
-    const EXTENSIONS: [&[u8]; 3] = [b"credentials.ini", b"credentials.toml", b"credentials.csv"];
-    const STARTS: [&[u8]; 5] = [b".env.", b"id_rsa", b"id_dsa", b"id_ecdsa", b"id_ed25519"];
-    const ENDS: [&[u8]; 10] = [
-        b".env",
-        b".key",
-        b".pem",
-        b".p12",
-        b".pfx",
-        b".jks",
-        b".keystore",
-        b".kdbx",
-        b".tfstate",
-        b".tfvars",
-    ];
-    if name == b".env.example" {
-        return false;
-    }
-    WHOLE.contains(&lower)
-        || EXTENSIONS.contains(&lower)
-        || STARTS.iter().any(|start| lower.starts_with(start))
-        || ENDS.iter().any(|end| lower.ends_with(end))
-        || lower.windows(9).any(|window| window == b".tfstate.")
-        || (lower.starts_with(b"service-account") && lower.ends_with(b".json"))
 }
 
 #[cfg(test)]

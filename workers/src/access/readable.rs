@@ -8,7 +8,7 @@ use super::ProjectSet;
 use crate::projects::{Project, ProjectList};
 
 /// The projects that a caller may read.
-pub(crate) struct Readable {
+pub struct Readable {
     all: Arc<ProjectList>,
     /// Those that access rules and hosts give; `None` for all.
     given: Option<Arc<ProjectSet>>,
@@ -16,7 +16,7 @@ pub(crate) struct Readable {
 }
 
 impl Readable {
-    pub(crate) fn new(
+    pub(super) fn new(
         all: Arc<ProjectList>,
         given: Option<Arc<ProjectSet>>,
         pass: Arc<Pass>,
@@ -30,13 +30,13 @@ impl Readable {
     }
 
     /// The project with this slug.
-    pub(crate) fn get(&self, slug: &str) -> Option<&Arc<Project>> {
+    pub fn get(&self, slug: &str) -> Option<&Arc<Project>> {
         let at = self.all.position(slug)?;
         self.all.get(at).filter(|project| self.has(at, project))
     }
 
     /// All of them, by slug.
-    pub(crate) fn list(&self) -> Vec<Arc<Project>> {
+    pub fn list(&self) -> Vec<Arc<Project>> {
         let projects = self.all.iter().enumerate();
         let readable = projects.filter(|(at, project)| self.has(*at, project));
         readable.map(|(_, project)| Arc::clone(project)).collect()

@@ -60,10 +60,7 @@ impl ToolContext {
 
     /// The projects that the caller may read, and use by any of these tool families. None: by any at all.
     pub(crate) async fn readable(&self, families: Families) -> Result<Readable, Failure> {
-        let (tenant, edition) = (self.pass.tenant_id, self.pass.edition());
-        let all = self.shared.projects.of(tenant, edition).await?;
-        let given = self.shared.access.of(&self.pass, &all, families).await?;
-        Ok(Readable::new(all, given, Arc::clone(&self.pass)))
+        self.shared.access.readable(&self.pass, families).await
     }
 
     /// Which of `readable` a call without `project` means, if that is unambiguous.

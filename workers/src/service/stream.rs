@@ -5,7 +5,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use archway_proto::v1;
+use archway_proto::{path_rule::PathRule, v1};
 use futures::{Stream, future::BoxFuture};
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -17,15 +17,27 @@ use tonic::Status;
 pub(crate) struct CallStream {
     pub(super) events: mpsc::Receiver<v1::CallEvent>,
     /// The running call.
-    pub(super) call: Option<BoxFuture<'static, Value>>,
+    pub(super) call: Option<BoxFuture<'static, CallResult>>,
     /// The result, until it is sent.
-    pub(super) result: Option<Value>,
+    pub(super) result: Option<CallResult>,
     pub(super) _cancel_on_drop: Option<DropGuard>,
 }
 
+/// A call's result, and what the gateway learns beside it.
+pub(crate) struct CallResult {
+    /// One JSON object.
+    pub(super) json: Value,
+    /// The path rule that refused the call.
+    pub(super) refused_by: Option<PathRule>,
+}
+
 impl CallStream {
-    pub(super) fn ready(result: Value) -> Self {
+    pub(super) fn ready(json: Value) -> Self {
         let (_closed, events) = mpsc::channel(1);
+        let result = CallResult {
+            json,
+            refused_by: None,
+        };
         CallStream {
             events,
             call: None,
@@ -50,9 +62,13 @@ impl Stream for CallStream {
             return Poll::Ready(Some(Ok(event)));
         }
         match self.result.take() {
-            Some(result) => {
-                let event = v1::call_event::Event::Result(result.to_string().into());
-                Poll::Ready(Some(Ok(v1::CallEvent { event: Some(event) })))
+            Some(CallResult { json, refused_by }) => {
+                let event = v1::call_event::Event::Result(json.to_string().into());
+                let rule = refused_by.as_ref().map(PathRule::for_operators);
+                Poll::Ready(Some(Ok(v1::CallEvent {
+                    event: Some(event),
+                    refused_by: rule.map(str::to_owned),
+                })))
             }
             None if self.call.is_some() => Poll::Pending,
             None => Poll::Ready(None),

@@ -5,6 +5,7 @@
 
 mod sources;
 mod find;
+mod near;
 mod every_project;
 mod find_symbol;
 mod modules;

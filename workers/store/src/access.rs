@@ -1,4 +1,7 @@
 //! Access rules of a tenant. The gateway owns the table; workers only read it.
+//!
+//! Gateways read the same rules, and the hosts that decide, in `gateway/src/store/access.rs`: neither crate may use the
+//! other, and the contract between them has no SQL.
 
 use archway_proto::access::AccessRule;
 use sqlx::{Postgres, Transaction, types::Json};

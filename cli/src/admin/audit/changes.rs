@@ -57,8 +57,9 @@ struct ExportedChange {
     record: Box<RawValue>,
     /// Hexadecimal.
     hash: String,
+    /// `at` in microseconds since 1970.
     #[serde(skip)]
-    shown: [String; 5],
+    micros: i64,
 }
 
 /// The members of a record that are shown.
@@ -123,14 +124,18 @@ pub(super) async fn export(tx: &mut TenantsTx) -> Result<(), AdminError> {
 
 impl ExportedChange {
     fn new(row: AdministrationRecord) -> Result<Self, io::Error> {
-        let change: Change = serde_json::from_str(&row.record).unwrap_or_default();
         Ok(ExportedChange {
             number: row.number,
             at: exact(row.at),
             hash: hex(&row.hash),
-            shown: change.cells(row.at),
+            micros: row.at,
             record: RawValue::from_string(row.record)?,
         })
+    }
+
+    fn cells(&self) -> [String; 5] {
+        let change: Change = serde_json::from_str(self.record.get()).unwrap_or_default();
+        change.cells(self.micros)
     }
 }
 
@@ -189,7 +194,7 @@ fn is_uuid(value: &Value) -> bool {
 
 impl Answer for Changes {
     fn text(&self) -> String {
-        let rows = self.changes.iter().map(|change| change.shown.clone());
+        let rows = self.changes.iter().map(ExportedChange::cells);
         let header = ["at", "who", "tenant", "what", "change"];
         let text = table(header, rows.collect(), "no changes");
         match self.next {

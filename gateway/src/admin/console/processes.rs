@@ -28,7 +28,7 @@ pub(super) fn tile(rows: Option<&[ProcessRow]>, kind: &str) -> Markup {
     };
     let more = match lost {
         0 => "none was lost within the hour".to_owned(),
-        lost => format!("{lost} more ended or were lost within the hour"),
+        lost => format!("ended or lost within the hour: {lost} more"),
     };
     page::tile(&what, (&lives.to_string(), color), &more)
 }

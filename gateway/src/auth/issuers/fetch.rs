@@ -5,14 +5,16 @@
 //! differ for an issuer with a path. It must name the issuer, character by character. Redirects are
 //! not followed, and the size of an answer is bounded.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use http::{
     HeaderValue,
     header::{ACCEPT, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE},
 };
+use parking_lot::Mutex;
 use reqwest::{Client, Response, StatusCode, Url, redirect::Policy};
 use serde::Deserialize;
+use tokio::time::Instant;
 
 use super::{
     error::IssuerProblem,
@@ -23,6 +25,8 @@ use super::{
 
 /// For one whole answer.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a discovery document is reused for other endpoints than the keys'.
+const REUSE: Duration = Duration::from_secs(300);
 /// Maximum size of a document in bytes.
 const LARGEST: usize = 256 * 1024;
 const OPENID: &str = "/.well-known/openid-configuration";
@@ -58,6 +62,8 @@ pub(super) struct KeySource {
     discovery: [Url; 2],
     url: Url,
     algorithms: Vec<jsonwebtoken::Algorithm>,
+    /// The discovery document as it was read last.
+    known: Mutex<Option<(Instant, Arc<Discovered>)>>,
 }
 
 /// What a discovery document says (OIDC Discovery 1.0, 3). Signing people in needs the other members, which may be
@@ -102,6 +108,7 @@ impl KeySource {
             discovery: discovery(&config.url),
             url: config.url.clone(),
             algorithms: config.algorithms.clone(),
+            known: Mutex::default(),
         })
     }
 
@@ -110,12 +117,27 @@ impl KeySource {
         if let Some(uri) = &self.jwks_uri {
             return Ok(uri.clone());
         }
-        let found = self.discovered().await?;
+        let found = self.read_discovery().await?;
         self.asked(&found.jwks_uri).ok_or(FetchError::KeysElsewhere)
     }
 
+    /// The discovery document, at most five minutes old.
+    pub(super) async fn discovered(&self) -> Result<Arc<Discovered>, FetchError> {
+        let known = self.known.lock().clone();
+        match known {
+            Some((read, document)) if read.elapsed() < REUSE => Ok(document),
+            _ => self.read_discovery().await,
+        }
+    }
+
+    /// The discovery document as it was read last, at whatever age.
+    pub(super) fn last_discovered(&self) -> Option<Arc<Discovered>> {
+        let known = self.known.lock();
+        known.as_ref().map(|(_, document)| document.clone())
+    }
+
     /// The discovery document, if it is this issuer's.
-    pub(super) async fn discovered(&self) -> Result<Discovered, FetchError> {
+    async fn read_discovery(&self) -> Result<Arc<Discovered>, FetchError> {
         let [openid, oauth] = &self.discovery;
         let mut answer = self.ask(openid).await?;
         if answer.status().is_client_error() {
@@ -126,6 +148,8 @@ impl KeySource {
         if found.issuer != self.issuer {
             return Err(FetchError::OtherIssuer);
         }
+        let found = Arc::new(found);
+        *self.known.lock() = Some((Instant::now(), found.clone()));
         Ok(found)
     }
 

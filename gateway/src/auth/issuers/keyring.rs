@@ -118,6 +118,11 @@ impl<F: Fetch> Keyring<F> {
         }
     }
 
+    /// Where the keys come from.
+    pub(super) fn source(&self) -> &F {
+        &self.source
+    }
+
     /// The key of this name that fits the algorithm; `None` if the issuer had no such key when the
     /// token was issued. `age` is the token's minimum age, `None` if no key can make it valid.
     pub(super) async fn find(

@@ -13,21 +13,17 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tokio::{
-    sync::{Mutex, Semaphore},
-    time::{Instant, timeout},
-};
+use tokio::{sync::Semaphore, time::timeout};
 
 use super::{
     super::AuthError,
     claims::{now, times},
-    fetch::{FetchError, KeySource},
+    fetch::FetchError,
     source::Signatures,
     token::UnverifiedToken,
 };
 use crate::metrics::Metrics;
 use config::LoginConfig;
-use endpoints::Endpoints;
 
 pub use config::LoginConfigError;
 pub(crate) use error::LoginError;
@@ -52,9 +48,7 @@ const LONGEST_NAME: usize = 100;
 /// A provider that signs people in.
 pub(crate) struct LoginProvider {
     config: LoginConfig,
-    http: KeySource,
     signatures: Signatures,
-    endpoints: Mutex<Option<(Instant, Arc<Endpoints>)>>,
     steps: Semaphore,
 }
 
@@ -90,9 +84,7 @@ impl LoginProvider {
     pub(crate) fn load(path: &Path, metrics: &Arc<Metrics>) -> Result<Self, LoginConfigError> {
         let config = LoginConfig::load(path)?;
         Ok(LoginProvider {
-            http: KeySource::new(&config.source)?,
             signatures: Signatures::new(&config.source, LONGEST_LIFE, metrics)?,
-            endpoints: Mutex::default(),
             steps: Semaphore::new(MOST_STEPS),
             config,
         })
@@ -127,7 +119,7 @@ impl LoginProvider {
     /// Where to send a browser to sign in. `again`: the provider asks who it is, whoever it knows.
     pub(crate) async fn begin(&self, attempt: &Attempt, again: bool) -> Result<Url, LoginError> {
         let endpoints = self.step(self.endpoints()).await?;
-        let mut url = endpoints.authorization.clone();
+        let mut url = endpoints.authorization;
         let challenge = digest(&SHA256, attempt.verifier.as_bytes());
         let challenge = URL_SAFE_NO_PAD.encode(challenge);
         url.query_pairs_mut().extend_pairs([
@@ -172,7 +164,8 @@ impl LoginProvider {
 
     /// The provider's own page for signing out, if it has one that is known.
     pub(crate) fn sign_out_page(&self) -> Option<Url> {
-        let mut url = self.known_endpoints()?.end_session.clone()?;
+        let source = self.signatures.source();
+        let mut url = source.asked(source.last_discovered()?.text("end_session_endpoint")?)?;
         url.query_pairs_mut()
             .append_pair("client_id", &self.config.client_id);
         Some(url)

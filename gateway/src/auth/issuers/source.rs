@@ -106,6 +106,11 @@ impl Signatures {
         self.keys.run().await;
     }
 
+    /// How the issuer is asked.
+    pub(super) fn source(&self) -> &KeySource {
+        self.keys.source()
+    }
+
     /// The claims of a token that the issuer signed.
     pub(super) async fn verified(
         &self,

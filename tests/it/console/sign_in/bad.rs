@@ -15,6 +15,8 @@ const TOKEN: &str = "/token";
 
 /// A sign-in that has begun: what the provider was told, and the cookie that the browser keeps.
 struct Begun {
+    /// Where the browser is sent.
+    there: String,
     state: String,
     nonce: String,
     cookie: String,
@@ -41,9 +43,11 @@ async fn gateway(issuer: &Issuer) -> (Stack, TempDir) {
 }
 
 async fn begin(stack: &Stack) -> Begun {
-    let answer = Request::new("GET", "/console/sign-in")
-        .send(stack.admin())
-        .await;
+    begin_at(stack, "/console/sign-in").await
+}
+
+async fn begin_at(stack: &Stack, path: &str) -> Begun {
+    let answer = Request::new("GET", path).send(stack.admin()).await;
     assert_eq!(answer.status, 303, "{}", answer.text());
     let to = answer.header("location").unwrap();
     let value = |name: &str| {
@@ -54,6 +58,7 @@ async fn begin(stack: &Stack) -> Begun {
     let cookie = answer.header("set-cookie").unwrap();
     assert!(cookie.contains("Path=/console/callback"), "{cookie}");
     Begun {
+        there: to.to_owned(),
         state: value("state"),
         nonce: value("nonce"),
         cookie: cookie.split(';').next().unwrap().to_owned(),
@@ -70,6 +75,12 @@ fn claims(issuer: &Issuer, begun: &Begun) -> Value {
 
 fn answers(issuer: &Issuer, status: u16, body: Value) {
     issuer.answer(TOKEN, Answer(status, Vec::new(), body.to_string()));
+}
+
+/// A valid ID token.
+fn answers_well(issuer: &Issuer, begun: &Begun) {
+    let token = issuer.sign(&claims(issuer, begun));
+    answers(issuer, 200, json!({ "id_token": token }));
 }
 
 async fn back(stack: &Stack, begun: &Begun, query: &str) -> Response {
@@ -128,8 +139,7 @@ async fn an_id_token_that_is_not_of_this_sign_in_opens_no_session() {
     assert_eq!(answer.status, 403, "{}", answer.text());
     // The same without any of these faults, signed by a key that is new.
     issuer.rotate(Signer::rsa("second"));
-    let token = issuer.sign(&claims(&issuer, &begun));
-    answers(&issuer, 200, json!({ "id_token": token }));
+    answers_well(&issuer, &begun);
     let answer = back(&stack, &begun, "code=x").await;
     assert_eq!(answer.status, 303, "{}", answer.text());
     assert_eq!(answer.header("location"), Some("/console"));
@@ -240,8 +250,8 @@ async fn a_failing_provider_becomes_a_page_that_says_what_to_do() {
 #[tokio::test]
 async fn without_a_provider_nobody_is_let_in_and_the_gateway_serves() {
     let issuer = Issuer::start().await;
-    let (stack, _folder) = gateway(&issuer).await;
     issuer.set_down(true);
+    let (stack, _folder) = gateway(&issuer).await;
     let answer = Request::new("GET", "/console/sign-in")
         .send(stack.admin())
         .await;
@@ -250,6 +260,18 @@ async fn without_a_provider_nobody_is_let_in_and_the_gateway_serves() {
     assert_eq!(page.status, 401);
     let probe = Request::new("GET", "/readyz").send(stack.admin()).await;
     assert_eq!(probe.status, 200);
+}
+
+#[tokio::test]
+async fn keys_and_endpoints_come_from_one_reading_of_the_discovery_document() {
+    let issuer = Issuer::start().await;
+    let (stack, _folder) = gateway(&issuer).await;
+    let are_read = async || (issuer.requests("/keys") > 0).then_some(());
+    stack.eventually(are_read).await;
+    let begun = begin(&stack).await;
+    answers_well(&issuer, &begun);
+    assert_eq!(back(&stack, &begun, "code=x").await.status, 303);
+    assert_eq!(issuer.requests(DISCOVERY), 1);
 }
 
 #[tokio::test]
@@ -263,26 +285,10 @@ async fn a_sign_in_leads_nowhere_but_to_the_pages() {
         "/console/%0d%0ax: y",
     ] {
         let path = format!("/console/sign-in?to={}", to.replace(' ', "%20"));
-        let answer = Request::new("GET", &path).send(stack.admin()).await;
-        let there = answer.header("location").unwrap();
-        assert!(
-            there.starts_with(&format!("{}/auth?", issuer.url())),
-            "{there}"
-        );
-        let value = |name: &str| there.split_once(name).unwrap().1.split('&').next().unwrap();
-        let cookie = answer
-            .header("set-cookie")
-            .unwrap()
-            .split(';')
-            .next()
-            .unwrap();
-        let begun = Begun {
-            state: value("state=").to_owned(),
-            nonce: value("nonce=").to_owned(),
-            cookie: cookie.to_owned(),
-        };
-        let token = issuer.sign(&claims(&issuer, &begun));
-        answers(&issuer, 200, json!({ "id_token": token }));
+        let begun = begin_at(&stack, &path).await;
+        let provider = format!("{}/auth?", issuer.url());
+        assert!(begun.there.starts_with(&provider), "{}", begun.there);
+        answers_well(&issuer, &begun);
         let answer = back(&stack, &begun, "code=x").await;
         assert_eq!(answer.header("location"), Some("/console"), "{to}");
     }

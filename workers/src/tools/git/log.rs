@@ -121,8 +121,7 @@ impl Tool for GitLog {
                 let mut page = fill(log, args.max_count, budget, cancel)?;
                 if page.commits.is_empty() && page.next.is_none() {
                     let why = history.empty_log_reason(&start, query.path.as_ref())?;
-                    page.note =
-                        why.map(|why| not_found_notes::of_log(&history, why, &query, cancel));
+                    page.note = not_found_notes::of_log(&history, why, &query, cancel);
                 }
                 let next = page.next.take();
                 let next = next.map(|cursor| history.save_cursor(&query, cursor));

@@ -9,21 +9,27 @@ use archway_repo::{Cancel, RepoPath, text};
 /// Maximum number of commits that a note names.
 const MAX_NAMED: usize = 2;
 
-/// Explains why a log has no commits.
+/// Explains why a log has no commits. `None` if that is a fact that no other argument changes.
 pub(super) fn of_log(
     history: &History,
-    reason: EmptyLogReason,
+    reason: Option<EmptyLogReason>,
     query: &LogQuery,
     cancel: &Cancel,
-) -> String {
-    match (reason, &query.path) {
-        (EmptyLogReason::Absent(commits), Some(path)) => {
-            path_is_absent(history, path, &commits, cancel)
+) -> Option<String> {
+    let note = match (reason, &query.path, &query.grep, &query.changed) {
+        (Some(EmptyLogReason::Absent(commits)), Some(path), ..) => {
+            return Some(path_is_absent(history, path, &commits, cancel));
         }
-        (EmptyLogReason::Reversed | EmptyLogReason::Absent(_), _) => {
-            "since is after until: no commit lies between them.".to_owned()
+        (Some(_), ..) => "since is after until: no commit lies between them.",
+        (None, _, Some(_), None) => {
+            "grep reads the messages of commits. For a text in their files use changed."
         }
-    }
+        (None, _, None, Some(_)) => {
+            "changed takes a text as it stands, in the case that it has. For words of messages use grep."
+        }
+        (None, ..) => return None,
+    };
+    Some(note.to_owned())
 }
 
 /// Explains that none of the commits has a path. Returns `None` if one has it.

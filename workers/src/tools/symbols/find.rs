@@ -100,7 +100,15 @@ pub(super) fn find(
     Ok(found)
 }
 
-fn find_in(sources: &Sources<'_>, wanted: &Wanted, count: usize) -> Result<FoundSymbols, Failure> {
+/// As [`find`], in the containers that are asked for alone.
+///
+/// # Errors
+/// As those of [`find`].
+pub(super) fn find_in(
+    sources: &Sources<'_>,
+    wanted: &Wanted,
+    count: usize,
+) -> Result<FoundSymbols, Failure> {
     let pattern = wanted.name.line_pattern();
     let candidates = sources.candidates(pattern, false, wanted.glob.as_deref())?;
     let mut best = Best {

@@ -2,12 +2,15 @@
 
 use archway_proto::failure::Failure;
 use archway_repo::text;
+use archway_symbols::NameQuery;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
     LATE,
     confidence::Confidence,
+    find::{FoundSymbol, Wanted},
+    near::{did_you_mean, near},
     references::{Asked, DefinitionPlace, FileCount, FoundReferences, Reference, references},
     sources::Sources,
 };
@@ -107,7 +110,11 @@ impl Tool for FindReferences {
                 let sources = Sources::new(&cache, repo, cancel);
                 let found = references(&sources, &imports, &asked)?;
                 let is_late = found.is_late;
-                Ok((page(found, (skip, limit), budget, &basis), is_late))
+                let message = message(&found, || near_names(&sources, &asked.glob, &found.name));
+                Ok((
+                    page((found, message), (skip, limit), budget, &basis),
+                    is_late,
+                ))
             })
             .await?;
         let ((list, next), is_late) = &snapshot.value;
@@ -119,7 +126,7 @@ impl Tool for FindReferences {
 }
 
 /// What to do next, if there are no definitions or no uses.
-fn message(found: &FoundReferences) -> Option<String> {
+fn message(found: &FoundReferences, near: impl FnOnce() -> Vec<FoundSymbol>) -> Option<String> {
     let wider = "with any path_glob and the confidence `name` there may be uses";
     let message = match (found.definitions.is_empty(), found.references.is_empty()) {
         (false, false) => return None,
@@ -131,7 +138,10 @@ fn message(found: &FoundReferences) -> Option<String> {
         ),
         (false, true) if found.is_narrowed => format!("defined: {wider}"),
         (true, true) if found.is_narrowed => format!("no definition: {wider}"),
-        (true, true) => "no definition and no use: call grep_codebase for the text".to_owned(),
+        (true, true) => format!(
+            "no definition and no use{} call grep_codebase for the text",
+            did_you_mean(&near())
+        ),
         (false, true) => {
             "defined, and not used by name: call grep_codebase for other mentions".to_owned()
         }
@@ -139,14 +149,23 @@ fn message(found: &FoundReferences) -> Option<String> {
     Some(message)
 }
 
+/// Definitions with names near one that has neither a definition nor uses.
+fn near_names(sources: &Sources<'_>, glob: &Option<String>, name: &str) -> Vec<FoundSymbol> {
+    let wanted = NameQuery::parse(name).map(|name| Wanted {
+        name,
+        kind: None,
+        glob: glob.clone(),
+    });
+    wanted.map_or_else(Vec::new, |wanted| near(sources, &wanted))
+}
+
 /// A page of references, and its cursor.
 fn page(
-    mut found: FoundReferences,
+    (mut found, message): (FoundReferences, Option<String>),
     (skip, limit): (usize, usize),
     budget: usize,
     basis: &str,
 ) -> (ReferenceList, Option<String>) {
-    let message = message(&found);
     found.definitions.truncate(MOST_NAMED);
     found.by_file.truncate(MOST_NAMED);
     let total = found.references.len();

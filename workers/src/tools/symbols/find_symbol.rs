@@ -10,6 +10,7 @@ use super::{
     LATE, SymbolKind,
     every_project::EveryProjectSymbols,
     find::{FoundSymbol, FoundSymbols, Wanted, find},
+    near::{did_you_mean, near},
     place::file_alone,
     sources::Sources,
 };
@@ -102,15 +103,12 @@ impl Tool for FindSymbol {
             .read(&project, move |repo, cancel| {
                 let basis = paging::basis(repo.head().as_ref());
                 let skip = paging::resume(cursor.as_deref(), &basis)?;
-                let found = find(
-                    &Sources::new(&cache, repo, cancel),
-                    &wanted,
-                    skip.saturating_add(limit),
-                )?;
+                let sources = Sources::new(&cache, repo, cancel);
+                let found = find(&sources, &wanted, skip.saturating_add(limit))?;
                 let is_late = found.is_late;
                 let message = (found.total == 0).then(|| match is_late {
                     true => LATE.to_owned(),
-                    false => nothing_found(&wanted, &found.elsewhere),
+                    false => nothing_found(&wanted, &found.elsewhere, || near(&sources, &wanted)),
                 });
                 let (mut body, next) = page(found, (skip, limit), budget, &basis);
                 body.message = message;
@@ -138,7 +136,8 @@ async fn all(
     let has_none = page.total == 0 && is_whole && cursor.is_none();
     let message = has_none.then(|| match every.is_late {
         true => LATE.to_owned(),
-        false => nothing_found(&page.wanted, &page.elsewhere),
+        // Near names would take as long again in each project.
+        false => nothing_found(&page.wanted, &page.elsewhere, Vec::new),
     });
     let body = SymbolList {
         message,
@@ -181,7 +180,11 @@ fn page(
 }
 
 /// What to do next, if no definition was found.
-fn nothing_found(wanted: &Wanted, elsewhere: &[FoundSymbol]) -> String {
+fn nothing_found(
+    wanted: &Wanted,
+    elsewhere: &[FoundSymbol],
+    near: impl FnOnce() -> Vec<FoundSymbol>,
+) -> String {
     let name = text::shown(wanted.name.name());
     if !elsewhere.is_empty() {
         let place = |it: &FoundSymbol| match &it.container {
@@ -196,7 +199,8 @@ fn nothing_found(wanted: &Wanted, elsewhere: &[FoundSymbol]) -> String {
         false => "",
     };
     format!(
-        "no definition of {name}: {wider}call grep_codebase for the text, or context_search for what it does"
+        "no definition of {name}{} {wider}call grep_codebase for the text, or context_search for what it does",
+        did_you_mean(&near())
     )
 }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use archway_proto::failure::Failure;
 use archway_repo::{
-    Cancel, Excluded, Glob, MatchRange, Query, Repo, RepoError, RepoPath, SearchPattern, Stopped,
+    Cancel, Excluded, Glob, MatchRange, Matches, Query, Repo, RepoError, RepoPath, SearchPattern,
+    Stopped,
     syntax::{self, Language, SyntaxError},
 };
 use archway_symbols::{Parsed, SymbolCache};
@@ -14,7 +15,7 @@ static NOTHING: Excluded = Excluded::NONE;
 
 /// The files of a project as one call sees them.
 pub(in crate::tools) struct Sources<'a> {
-    cache: &'a SymbolCache,
+    pub(super) cache: &'a SymbolCache,
     pub(super) repo: &'a Repo,
     pub(super) cancel: &'a Cancel,
 }
@@ -66,19 +67,44 @@ impl<'a> Sources<'a> {
         is_case_sensitive: bool,
         glob: Option<&str>,
     ) -> Result<Candidates, Failure> {
-        let query = Query {
-            pattern: SearchPattern::regex(pattern, is_case_sensitive),
-            glob: glob.map(Glob::parse).transpose()?,
-            excluded: &NOTHING,
-            context: 0,
-        };
-        let found = self.repo.search(&query, MatchRange::FILES, self.cancel)?;
+        let found = self.search(pattern, is_case_sensitive, glob, MatchRange::FILES)?;
         let mut files = found.files;
         files.retain(|path| Language::of(path).is_some());
         Ok(Candidates {
             files,
             is_incomplete: found.totals.incomplete,
         })
+    }
+
+    /// The first `most` lines that match the pattern in any case, each cut around its match. Files without a
+    /// grammar count, too.
+    ///
+    /// # Errors
+    /// As those of a search.
+    pub(super) fn lines(
+        &self,
+        pattern: String,
+        glob: Option<&str>,
+        most: usize,
+    ) -> Result<Vec<String>, Failure> {
+        let found = self.search(pattern, false, glob, MatchRange::of(0, most))?;
+        Ok(found.lines.into_iter().map(|line| line.text).collect())
+    }
+
+    fn search(
+        &self,
+        pattern: String,
+        is_case_sensitive: bool,
+        glob: Option<&str>,
+        range: MatchRange,
+    ) -> Result<Matches, Failure> {
+        let query = Query {
+            pattern: SearchPattern::regex(pattern, is_case_sensitive),
+            glob: glob.map(Glob::parse).transpose()?,
+            excluded: &NOTHING,
+            context: 0,
+        };
+        Ok(self.repo.search(&query, range, self.cancel)?)
     }
 
     /// Hands each file that can be parsed to `each`, until that returns false. Returns whether some were not

@@ -1,18 +1,13 @@
 //! A provider's endpoints, and the request that redeems a code at one of them.
 
-use std::{sync::Arc, time::Duration};
-
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderValue, StatusCode};
 use reqwest::Url;
 use secrecy::ExposeSecret as _;
 use serde::Deserialize;
-use tokio::time::Instant;
 
 use super::{Attempt, LoginError, LoginProvider, visible};
 
-/// How long the endpoints of its discovery document are reused.
-const REUSE: Duration = Duration::from_secs(300);
 /// Characters of an authorization code at most.
 const LONGEST_CODE: usize = 4_096;
 
@@ -20,7 +15,6 @@ const LONGEST_CODE: usize = 4_096;
 pub(super) struct Endpoints {
     pub(super) authorization: Url,
     pub(super) token: Url,
-    pub(super) end_session: Option<Url>,
     /// Whether the client's secret belongs into the form (`client_secret_post`).
     secret_in_form: bool,
 }
@@ -35,32 +29,20 @@ pub(super) struct TokenAnswer {
 
 impl LoginProvider {
     /// Its endpoints, at most five minutes old.
-    pub(super) async fn endpoints(&self) -> Result<Arc<Endpoints>, LoginError> {
-        let mut cached = self.endpoints.lock().await;
-        if let Some((read, endpoints)) = &*cached
-            && read.elapsed() < REUSE
-        {
-            return Ok(endpoints.clone());
-        }
-        let found = self.http.discovered().await?;
-        let at = |member| self.http.asked(found.text(member)?);
-        let needed = |member| at(member).ok_or(LoginError::Endpoint(member));
+    pub(super) async fn endpoints(&self) -> Result<Endpoints, LoginError> {
+        let source = self.signatures.source();
+        let found = source.discovered().await?;
+        let needed = |member| {
+            let url = found.text(member).and_then(|text| source.asked(text));
+            url.ok_or(LoginError::Endpoint(member))
+        };
         let allows = |method| found.lists("token_endpoint_auth_methods_supported", method);
-        let endpoints = Arc::new(Endpoints {
+        Ok(Endpoints {
             authorization: needed("authorization_endpoint")?,
             token: needed("token_endpoint")?,
-            end_session: at("end_session_endpoint"),
             // OIDC Discovery 1.0, 3: without a list it is `client_secret_basic`.
             secret_in_form: allows("client_secret_post") && !allows("client_secret_basic"),
-        });
-        *cached = Some((Instant::now(), endpoints.clone()));
-        Ok(endpoints)
-    }
-
-    /// Its endpoints as they were read last, at whatever age, without waiting.
-    pub(super) fn known_endpoints(&self) -> Option<Arc<Endpoints>> {
-        let cached = self.endpoints.try_lock().ok()?;
-        cached.as_ref().map(|(_, endpoints)| endpoints.clone())
+        })
     }
 
     /// Redeems a code for the provider's tokens.
@@ -91,10 +73,9 @@ impl LoginProvider {
                 fields.extend(secret.map(|secret| ("client_secret", secret)));
             }
         }
-        let (status, body) = self
-            .http
-            .post(&endpoints.token, form(&fields), authorization)
-            .await?;
+        let source = self.signatures.source();
+        let sent = source.post(&endpoints.token, form(&fields), authorization);
+        let (status, body) = sent.await?;
         let answer = serde_json::from_slice::<TokenAnswer>(&body).ok();
         if let Some(code) = answer.as_ref().and_then(|answer| answer.error.as_deref()) {
             return Err(LoginError::Refused(visible(code)));
