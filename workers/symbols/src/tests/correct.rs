@@ -1,7 +1,5 @@
 //! Code that a grammar reads as it is stays so, whatever stands beside it: words in capitals are types and names, too.
 
-use std::fmt::Write as _;
-
 use archway_repo::syntax::Language::{C, Cpp};
 
 use super::{defined, used};
@@ -49,20 +47,4 @@ fn a_call_in_a_macro_that_is_read_stays_a_call() {
         used(C, &text, "close"),
         ["5:10 call in f", "6:19 call in f"]
     );
-}
-
-#[test]
-fn macros_within_macros_take_little_time() {
-    let mut text = "class NET_API B {};\nvoid f(){".to_owned();
-    const DEPTH: usize = 40_000;
-    for _ in 0..DEPTH {
-        text.push_str("AAA([]{");
-    }
-    for _ in 0..DEPTH {
-        text.push_str("});");
-    }
-    write!(text, "}}\nclass AAA C {{}};").unwrap();
-    let begun = tokio::time::Instant::now();
-    defined(Cpp, &text);
-    assert!(begun.elapsed() < std::time::Duration::from_secs(20));
 }

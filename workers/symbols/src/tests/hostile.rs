@@ -57,6 +57,8 @@ fn what_a_grammar_cannot_read_is_left_out_in_little_time() {
         format!("#define a {}\nint f(", "/**/".repeat(25_000)),
         "class AAA ".repeat(12_000),
         "R\"(".repeat(25_000),
+        "int a;\n@\n".repeat(12_000),
+        "AAA([]{".repeat(12_000) + &"});".repeat(12_000),
     ];
     for text in &texts {
         for language in [Language::C, Language::Cpp] {

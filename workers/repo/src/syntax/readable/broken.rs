@@ -46,18 +46,20 @@ pub(super) fn items(root: Node<'_>) -> Vec<Range<usize>> {
     let (mut found, mut rest) = (Vec::new(), vec![root]);
     while let Some(node) = rest.pop() {
         let mut cursor = node.walk();
-        let is_broken = |child: &Node<'_>| child.has_error();
-        let broken: Vec<Node<'_>> = node.children(&mut cursor).filter(is_broken).collect();
-        match (LISTS.contains(&node.kind()), broken.as_slice()) {
-            (true, _) => {
-                for child in broken {
-                    match child.is_error() || child.is_missing() {
-                        true => found.push(with_neighbours(child)),
-                        false => rest.push(child),
-                    }
+        let children: Vec<Node<'_>> = node.children(&mut cursor).collect();
+        if LISTS.contains(&node.kind()) {
+            for (at, child) in children.iter().enumerate() {
+                if child.is_error() || child.is_missing() {
+                    found.push(with_neighbours(&children, at));
+                } else if child.has_error() {
+                    rest.push(*child);
                 }
             }
-            (false, [only]) if HOLDERS.contains(&node.kind()) && may_hold(*only) => {
+            continue;
+        }
+        let mut broken = children.iter().filter(|child| child.has_error());
+        match (broken.next(), broken.next()) {
+            (Some(only), None) if HOLDERS.contains(&node.kind()) && may_hold(*only) => {
                 rest.push(*only);
             }
             _ => found.push(node.byte_range()),
@@ -71,12 +73,8 @@ fn may_hold(node: Node<'_>) -> bool {
     LISTS.contains(&node.kind()) || HOLDERS.contains(&node.kind())
 }
 
-fn with_neighbours(node: Node<'_>) -> Range<usize> {
-    let before = node
-        .prev_sibling()
-        .map_or(node.start_byte(), |it| it.start_byte());
-    let next = node
-        .next_sibling()
-        .map_or(node.end_byte(), |it| it.end_byte());
-    before..next
+/// From the item before one to the end of the next. A node does not know its siblings: it would look for them.
+fn with_neighbours(items: &[Node<'_>], at: usize) -> Range<usize> {
+    let (first, last) = (at.saturating_sub(1), (at + 1).min(items.len() - 1));
+    items[first].start_byte()..items[last].end_byte()
 }
