@@ -133,11 +133,14 @@ pub fn is_given<'a>(about: impl IntoIterator<Item = &'a AccessRule>, family: &st
 /// Whether rules about a caller give tools of this family in any project, and none denies them in all.
 ///
 /// A gateway checks this, since it knows no projects. Tools that say what there is are given with any other family.
-pub fn is_given_anywhere(rules: &[AccessRule], family: &str) -> bool {
+pub fn is_given_anywhere<'a>(
+    mut rules: impl Iterator<Item = &'a AccessRule> + Clone,
+    family: &str,
+) -> bool {
     let gives = |rule: &AccessRule| !rule.deny && (family == BASICS || rule.covers(family));
     let denies =
         |rule: &AccessRule| rule.deny && rule.covers(family) && rule.is_about_all_projects();
-    rules.iter().any(gives) && !rules.iter().any(denies)
+    rules.clone().any(gives) && !rules.any(denies)
 }
 
 impl Who {

@@ -12,7 +12,7 @@ mod readers;
 use std::sync::Arc;
 
 use archway_proto::{
-    access::{AccessRule, BASICS, ProjectPattern, is_given},
+    access::{AccessRule, BASICS, ProjectPattern, is_given, is_given_anywhere},
     chain::Chain,
     failure::Failure,
     fault::Fault,
@@ -105,6 +105,20 @@ impl ProjectAccess {
         let all = self.projects.of(pass.tenant_id, pass.edition()).await?;
         let given = self.given(pass, &all, families).await?;
         Ok(Readable::new(all, given, Arc::clone(pass)))
+    }
+
+    /// Whether rules give a caller tools of this family in any project, as its gateway decides.
+    ///
+    /// # Errors
+    /// `unavailable` if the rules cannot be read.
+    pub(crate) async fn gives(&self, pass: &Pass, family: &str) -> Result<bool, Failure> {
+        let Some(ids) = pass.rules() else {
+            return Ok(true);
+        };
+        let rules = self.rules(pass.tenant_id, pass.edition()).await?;
+        let rules = rules.rules.iter().map(CompiledRule::rule);
+        let about = rules.filter(|rule| ids.contains(&rule.id));
+        Ok(is_given_anywhere(about, family))
     }
 
     /// The projects of all tenants, to add some for tests.

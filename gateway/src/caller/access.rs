@@ -41,7 +41,7 @@ impl CallerAccess {
     /// Whether rules give tools of this family in any project. Without rules all are given.
     pub(crate) fn covers(&self, family: &str) -> bool {
         let rules = self.rules.as_ref();
-        rules.is_none_or(|rules| is_given_anywhere(rules, family))
+        rules.is_none_or(|rules| is_given_anywhere(rules.iter(), family))
     }
 
     /// What a pass says of it, for a credential that is for these projects: one of the two.

@@ -68,7 +68,11 @@ async fn an_answer_without_definitions_says_what_to_do_next() {
         ),
         (
             json!({ "name": "admit", "kind": "class" }),
-            "leave out kind",
+            "admit is defined as another kind, or elsewhere: `CircuitBreaker` (src/breaker.py:3)",
+        ),
+        (
+            json!({ "name": "nothing_like_it", "path_glob": "src/**" }),
+            "leave out path_glob",
         ),
         (json!({ "symbol": "nothing_like_it" }), "call grep_codebase"),
         (

@@ -24,6 +24,14 @@ impl ToolContext {
         self.pass.may_call(family, scope)
     }
 
+    /// Whether access rules give the caller tools of this family in any project.
+    ///
+    /// # Errors
+    /// `unavailable` if the rules cannot be read.
+    pub(crate) async fn is_given(&self, family: &str) -> Result<bool, Failure> {
+        self.shared.access.gives(&self.pass, family).await
+    }
+
     /// Whether the caller may read resources, prompts and completions.
     pub(crate) fn may_read(&self) -> bool {
         self.pass.holds(Scope::ToolsRead)

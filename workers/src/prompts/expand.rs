@@ -117,7 +117,7 @@ impl<'a> Expander<'a> {
                 true => Ok(Part::Argument(name.clone())),
                 false => Err(format!("it has no argument {name:?}")),
             },
-            Piece::Tool(name) | Piece::Result(name) => match self.tool(name) {
+            Piece::Tool(name) | Piece::Result(name) => match self.tool(name).await? {
                 Some(tool) => {
                     tools.push(tool.name.clone());
                     Ok(match piece {
@@ -137,13 +137,16 @@ impl<'a> Expander<'a> {
     }
 
     /// The tool of a name in either spelling, if the caller may call it.
-    fn tool(&self, name: &str) -> Option<&'a ToolEntry> {
+    async fn tool(&self, name: &str) -> Result<Option<&'a ToolEntry>, Failure> {
         let name = match name.replace('-', "_") {
             alias if alias == "validate_against_pattern" => "validate_pattern".to_owned(),
             name => name,
         };
         let entry = self.registry.entry(&name);
-        entry.filter(|tool| self.cx.may_call(&tool.family, tool.scope))
+        let Some(tool) = entry.filter(|tool| self.cx.may_call(&tool.family, tool.scope)) else {
+            return Ok(None);
+        };
+        Ok(self.cx.is_given(&tool.family).await?.then_some(tool))
     }
 
     async fn resource(&mut self, uri: &str) -> Result<Result<Arc<str>, String>, Failure> {

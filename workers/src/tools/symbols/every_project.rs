@@ -23,7 +23,7 @@ pub(super) struct EveryProjectSymbols {
     /// Bytes.
     pub(super) budget: usize,
     pub(super) symbols: Vec<FoundSymbol>,
-    /// Definitions of the name in other containers, if a project has none.
+    /// Definitions of the name in other containers or of other kinds, if a project has none.
     pub(super) elsewhere: Vec<FoundSymbol>,
     /// Definitions in the projects of this page.
     pub(super) total: usize,

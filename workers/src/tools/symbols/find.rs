@@ -15,7 +15,7 @@ use crate::tools::{files::role, schema::is_false};
 const MAX_TOTAL: usize = 10_000;
 /// Definitions beyond those needed that are collected before they are sorted.
 const SLACK: usize = 200;
-/// Definitions in other containers that are named, at most.
+/// Definitions in other containers, or of other kinds, that are named at most.
 const MAX_ELSEWHERE: usize = 3;
 
 /// What is looked for.
@@ -71,7 +71,7 @@ pub(super) struct FoundSymbols {
     pub(super) symbols: Vec<FoundSymbol>,
     /// How many there are.
     pub(super) total: usize,
-    /// If there are none: the best definitions of the name in other containers.
+    /// If there are none: the best definitions of the name in other containers and of other kinds.
     pub(super) elsewhere: Vec<FoundSymbol>,
     /// Some are missing: the time was up, there are more than are counted, or a file could not be parsed now.
     pub(super) is_incomplete: bool,
@@ -90,9 +90,11 @@ pub(super) fn find(
 ) -> Result<FoundSymbols, Failure> {
     let mut found = find_in(sources, wanted, count)?;
     let anywhere = wanted.name.in_any_container();
-    if let Some(name) = anywhere.filter(|_| found.total == 0 && !found.is_late) {
+    let is_narrowed = anywhere.is_some() || wanted.kind.is_some();
+    if is_narrowed && found.total == 0 && !found.is_late {
         let wanted = Wanted {
-            name,
+            name: anywhere.unwrap_or_else(|| wanted.name.clone()),
+            kind: None,
             ..wanted.clone()
         };
         found.elsewhere = find_in(sources, &wanted, MAX_ELSEWHERE)?.symbols;

@@ -192,11 +192,15 @@ fn nothing_found(
             None => format!("{}:{}", it.file(), it.start_line),
         };
         let places: Vec<String> = elsewhere.iter().map(place).collect();
-        return format!("{name} is defined elsewhere: {}", places.join(", "));
+        let how = match wanted.kind {
+            Some(_) => "as another kind, or elsewhere",
+            None => "elsewhere",
+        };
+        return format!("{name} is defined {how}: {}", places.join(", "));
     }
-    let wider = match wanted.kind.is_some() || wanted.glob.is_some() {
-        true => "leave out kind and path_glob, or ",
-        false => "",
+    let wider = match wanted.glob {
+        Some(_) => "leave out path_glob, or ",
+        None => "",
     };
     format!(
         "no definition of {name}{} {wider}call grep_codebase for the text, or context_search for what it does",
