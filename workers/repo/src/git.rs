@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use gix::object::Kind;
+use gix::object;
 use gix::odb::store::init::Slots;
 use gix::status::{Submodule, UntrackedFiles};
 use gix::submodule::config::Ignore;
@@ -14,6 +14,8 @@ use parking_lot::Mutex;
 
 use super::boundary::GitFolder;
 use super::error::RepoError;
+use super::path::RepoPath;
+use super::rules::{Kind, Rules};
 use known_head::KnownHead;
 
 pub(crate) use known_head::files_of_head;
@@ -79,7 +81,7 @@ impl Git {
 
     /// Whether the index or the work tree differs from HEAD. Untracked files count, because they
     /// are served. Changes inside a submodule do not: it may be outside the boundary.
-    pub(super) fn is_dirty(&self) -> Result<bool, RepoError> {
+    pub(super) fn is_dirty(&self, rules: &Rules) -> Result<bool, RepoError> {
         let repository = self.repository.to_thread_local();
         self.check_head(&repository)?;
         let status = repository
@@ -89,17 +91,21 @@ impl Git {
             ignore: Ignore::All,
             check_dirty: false,
         };
-        let mut changes = status
-            .untracked_files(UntrackedFiles::Collapsed)
+        let changes = status
+            .untracked_files(UntrackedFiles::Files)
             .index_worktree_submodules(submodules)
             .index_worktree_rewrites(None)
             .tree_index_track_renames(gix::status::tree_index::TrackRenames::Disabled)
             .into_iter(Vec::new())
             .map_err(git_error(STATUS))?;
-        match changes.next() {
-            None => Ok(false),
-            Some(change) => change.map(|_| true).map_err(git_error(STATUS)),
+        for change in changes {
+            let change = change.map_err(git_error(STATUS))?;
+            let path = RepoPath::trusted(change.location());
+            if rules.check(&path, Kind::File).is_ok() {
+                return Ok(true);
+            }
         }
+        Ok(false)
     }
 
     /// Checks that HEAD names a commit. A status peels tags, which never ends at a forged tag that
@@ -110,7 +116,7 @@ impl Git {
         };
         let header = repository.find_header(head).map_err(git_error(STATUS))?;
         match header.kind() {
-            Kind::Commit => Ok(()),
+            object::Kind::Commit => Ok(()),
             _ => Err(git_error(STATUS)("HEAD names no commit")),
         }
     }

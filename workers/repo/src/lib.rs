@@ -146,14 +146,11 @@ impl Repos {
     /// Checks whether the work tree of a project is dirty, if a check is due. Like [`Repos::head`],
     /// it is meant for lists of many projects. It costs as much as a search, so run it outside of
     /// calls.
-    pub fn refresh_status(&self, tenant: &str, project: &str) {
-        let located = self.0.locate(tenant, project);
-        let opened = located.and_then(|at| self.0.uncached_snapshot(tenant, project, &at));
-        let Ok(snapshot) = opened else {
-            return;
-        };
-        if snapshot.claim_status() {
-            self.0.search_pools.background(|| snapshot.refresh_status());
+    pub fn refresh_status(&self, tenant: &str, project: (&str, Uuid), rules: &Arc<Rules>) {
+        if let Ok((repo, _)) = self.open_uncached(tenant, project, rules)
+            && repo.claim_status()
+        {
+            repo.refresh_status();
         }
     }
 

@@ -309,6 +309,17 @@ mod tests {
     }
 
     #[test]
+    fn changes_of_closed_files_do_not_count() {
+        let app = Sandbox::new();
+        app.file("a", "1").file("keys/id.pem", "1").committed();
+        app.file("keys/id.pem", "longer").file("new/.env", "");
+        app.repo().refresh_status();
+        assert_eq!(app.repo().head().unwrap().dirty, Some(false));
+        app.file("new/b", "").repo().refresh_status();
+        assert_eq!(app.repo().head().unwrap().dirty, Some(true));
+    }
+
+    #[test]
     fn a_staged_change_is_dirty() {
         let app = Sandbox::new();
         app.file("a", "1")

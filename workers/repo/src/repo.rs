@@ -132,10 +132,10 @@ impl Repo {
         self.snapshot.claim_status()
     }
 
-    /// Checks whether the work tree is dirty, as slowly as a search: outside of calls, after [`Repo::claim_status`].
+    /// Checks whether the work tree is dirty but for closed paths, as slowly as a search: outside of calls, after [`Repo::claim_status`].
     pub fn refresh_status(&self) {
         let pools = &self.shared.search_pools;
-        pools.background(|| self.snapshot.refresh_status());
+        pools.background(|| self.snapshot.refresh_status(&self.rules));
     }
 
     /// All entries that are neither blocked nor ignored, hidden files included.

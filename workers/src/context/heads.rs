@@ -37,7 +37,7 @@ impl ToolContext {
     fn refresh_statuses_later(&self, projects: &[Arc<Project>], heads: &[Option<Head>]) {
         let both = projects.iter().zip(heads);
         let mut due: Vec<_> = both
-            .filter_map(|(project, head)| Some((head.as_ref()?.dirty, project.slug.clone())))
+            .filter_map(|(project, head)| Some((head.as_ref()?.dirty, Arc::clone(project))))
             .collect();
         // A random rotation, so that each project gets its turn. The sort is stable.
         let random = jiff::Timestamp::now().subsec_microsecond().unsigned_abs();
@@ -47,8 +47,9 @@ impl ToolContext {
         due.truncate(MAX_STATUS_REFRESHES);
         let (repos, tenant) = (Arc::clone(&self.shared.repos), self.pass.tenant.clone());
         drop(tokio::task::spawn_blocking(move || {
-            due.iter()
-                .for_each(|(_, slug)| repos.refresh_status(&tenant, slug));
+            for (_, project) in due {
+                repos.refresh_status(&tenant, (&project.slug, project.id), &project.rules);
+            }
         }));
     }
 }

@@ -135,9 +135,9 @@ impl Snapshot {
         commit.is_some_and(|commit| self.project.status.claim(commit))
     }
 
-    pub(crate) fn refresh_status(&self) {
+    pub(crate) fn refresh_status(&self, rules: &Rules) {
         let mut check = self.project.status.begin();
-        match self.status() {
+        match self.status(rules) {
             Ok(result) => check.record(result),
             Err(_source_has_host_paths) => {
                 tracing::warn!(project = self.project.name(), "status can't be read");
@@ -146,13 +146,13 @@ impl Snapshot {
     }
 
     /// Returns whether the work tree is dirty, and for which commit. `None` if HEAD moved
-    /// meanwhile.
-    fn status(&self) -> Result<Option<(ObjectId, bool)>, RepoError> {
+    /// meanwhile. Changes of closed paths do not count.
+    fn status(&self, rules: &Rules) -> Result<Option<(ObjectId, bool)>, RepoError> {
         let Some(git) = &self.git else {
             return Ok(None);
         };
         let before = git.head()?;
-        let dirty = git.is_dirty()?;
+        let dirty = git.is_dirty(rules)?;
         let after = git.head()?;
         Ok(before
             .filter(|_| before == after)
