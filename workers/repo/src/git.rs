@@ -80,7 +80,8 @@ impl Git {
     }
 
     /// Whether the index or the work tree differs from HEAD. Untracked files count, because they
-    /// are served. Changes inside a submodule do not: it may be outside the boundary.
+    /// are served. Paths that `rules` close do not, nor changes inside a submodule: it may be outside the
+    /// boundary.
     pub(super) fn is_dirty(&self, rules: &Rules) -> Result<bool, RepoError> {
         let repository = self.repository.to_thread_local();
         self.check_head(&repository)?;

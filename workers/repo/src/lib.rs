@@ -99,6 +99,8 @@ pub use self::tracked::{TrackedEntry, TrackedKind};
 pub use crate::search_pool::{lower_priority_for_background, thread_pool};
 
 use self::metrics::RepoMetrics;
+use self::mounts::Located;
+use self::project::Snapshot;
 use self::shared::Shared;
 
 /// Every repository that this worker can see. Cheap to clone.
@@ -133,22 +135,28 @@ impl Repos {
     ///
     /// # Errors
     /// As [`Repos::open`].
-    pub fn head(
+    pub fn head(&self, tenant: &str, project: (&str, Uuid)) -> Result<Option<Head>, RepoError> {
+        Ok(self.uncached(tenant, project)?.0.head())
+    }
+
+    /// A project as it is now, and its place. Does not fill the project cache.
+    fn uncached(
         &self,
         tenant: &str,
         (project, id): (&str, Uuid),
-    ) -> Result<Option<Head>, RepoError> {
+    ) -> Result<(Snapshot, Located), RepoError> {
         let located = self.0.locate(tenant, project)?;
         let snapshot = self.0.uncached_snapshot(tenant, project, &located)?;
-        Ok(self.0.of_project((tenant, id), snapshot)?.head())
+        Ok((self.0.of_project((tenant, id), snapshot)?, located))
     }
 
     /// Checks whether the work tree of a project is dirty, if a check is due. Like [`Repos::head`],
     /// it is meant for lists of many projects. It costs as much as a search, so run it outside of
     /// calls.
     pub fn refresh_status(&self, tenant: &str, project: (&str, Uuid), rules: &Arc<Rules>) {
-        if let Ok((repo, _)) = self.open_uncached(tenant, project, rules)
-            && repo.claim_status()
+        if let Ok((snapshot, _)) = self.uncached(tenant, project)
+            && snapshot.claim_status()
+            && let Ok(repo) = Repo::new(&self.0, tenant, snapshot, rules)
         {
             repo.refresh_status();
         }
@@ -163,16 +171,14 @@ impl Repos {
     pub fn look(
         &self,
         tenant: &str,
-        (project, id): (&str, Uuid),
+        project: (&str, Uuid),
         rules: &Arc<Rules>,
         last: Option<&Look>,
     ) -> Result<Option<Look>, RepoError> {
         if last.is_some_and(Look::still_holds) {
             return Ok(None);
         }
-        let located = self.0.locate(tenant, project)?;
-        let snapshot = self.0.uncached_snapshot(tenant, project, &located)?;
-        let snapshot = self.0.of_project((tenant, id), snapshot)?;
+        let (snapshot, located) = self.uncached(tenant, project)?;
         self.0.look(tenant, &snapshot, &located, rules).map(Some)
     }
 
@@ -212,12 +218,10 @@ impl Repos {
     pub fn open_uncached(
         &self,
         tenant: &str,
-        (project, id): (&str, Uuid),
+        project: (&str, Uuid),
         rules: &Arc<Rules>,
     ) -> Result<(Repo, Look), RepoError> {
-        let located = self.0.locate(tenant, project)?;
-        let snapshot = self.0.uncached_snapshot(tenant, project, &located)?;
-        let snapshot = self.0.of_project((tenant, id), snapshot)?;
+        let (snapshot, located) = self.uncached(tenant, project)?;
         let look = self.0.look(tenant, &snapshot, &located, rules)?;
         Ok((Repo::new(&self.0, tenant, snapshot, rules)?, look))
     }

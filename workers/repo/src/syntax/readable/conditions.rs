@@ -1,5 +1,5 @@
 //! Lines of the preprocessor where a grammar does not read them: amid a statement, a list or brackets, or
-//! around half of a block. They go, and one branch of a condition remains.
+//! around half of a block. They go, and all branches of a condition remain that are whole, else the first.
 
 use std::ops::Range;
 
@@ -133,9 +133,9 @@ impl<'a> Reader<'a, '_> {
         let Some(before) = self.before else {
             return Around::Block;
         };
-        let token = &self.tokens.tokens[before];
-        let is_list = matches!(token.sign, b'=' | b',' | b'(')
-            || (token.sign == b'{' && self.around() == Around::Expression);
+        let sign = self.sign(before);
+        let is_list = matches!(sign, b'=' | b',' | b'(')
+            || (sign == b'{' && self.around() == Around::Expression);
         if is_list {
             return Around::Expression;
         }
@@ -157,10 +157,7 @@ impl<'a> Reader<'a, '_> {
 
     /// The text of a token, if it is a word.
     fn word(&self, at: usize) -> Option<&'a [u8]> {
-        let token = self.tokens.tokens.get(at)?;
-        self.text
-            .get(token.bytes.clone())
-            .filter(|_| token.sign == b'w')
+        self.tokens.word(self.text, at)
     }
 
     /// Whether a line that is no condition may stand here.
@@ -245,7 +242,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     fn sign(&self, at: usize) -> u8 {
-        self.tokens.tokens.get(at).map_or(0, |it| it.sign)
+        self.tokens.sign(at)
     }
 
     /// Whether a statement may end with a token. Macros may stand for statements.

@@ -102,6 +102,17 @@ impl Tokens {
         tokens
     }
 
+    /// The sign of a token; 0 behind the last one.
+    pub(super) fn sign(&self, at: usize) -> u8 {
+        self.tokens.get(at).map_or(0, |it| it.sign)
+    }
+
+    /// The text of a token that is a word.
+    pub(super) fn word<'t>(&self, text: &'t [u8], at: usize) -> Option<&'t [u8]> {
+        let token = self.tokens.get(at).filter(|it| it.sign == b'w')?;
+        text.get(token.bytes.clone())
+    }
+
     /// Adds the token at a byte, and returns its end.
     fn token(&mut self, text: &[u8], at: usize) -> usize {
         let (sign, end) = match text[at] {

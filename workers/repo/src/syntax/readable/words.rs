@@ -154,16 +154,12 @@ impl<'a> Words<'a> {
 
     /// The sign of a token; 0 behind the last one.
     pub(super) fn sign(&self, at: usize) -> u8 {
-        let token = self.left.get(at).and_then(|at| self.tokens.tokens.get(*at));
-        token.map_or(0, |it| it.sign)
+        self.left.get(at).map_or(0, |at| self.tokens.sign(*at))
     }
 
     /// The text of a token that is a word.
     pub(super) fn word(&self, at: usize) -> Option<&'a [u8]> {
-        let token = self.tokens.tokens.get(*self.left.get(at)?)?;
-        self.text
-            .get(token.bytes.clone())
-            .filter(|_| token.sign == b'w')
+        self.tokens.word(self.text, *self.left.get(at)?)
     }
 
     /// Whether a token is this word.
