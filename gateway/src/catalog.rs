@@ -10,6 +10,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use archway_proto::{
     catalog::{ToolEntry, ToolList},
     failure::Failure,
+    refusal_rule::RefusalRule,
 };
 use bytes::Bytes;
 use serde_json::{Map, Value};
@@ -65,6 +66,16 @@ impl Tool {
     }
 }
 
+/// Why a caller may not call a tool.
+pub(crate) struct RefusedTool {
+    /// The tool's name, if there is one: for operators.
+    pub(crate) tool: Option<Arc<str>>,
+    /// What refused it: for operators.
+    pub(crate) refused_by: RefusalRule,
+    /// What the caller reads.
+    pub(crate) error: GatewayError,
+}
+
 /// A whole catalogue, as one worker sent it.
 pub(crate) struct ToolSet {
     source: Bytes,
@@ -117,27 +128,46 @@ impl ToolSet {
         (who.covers_family(&tool.entry.family) && who.holds(tool.entry.scope)).then_some(tool)
     }
 
-    /// The tool of this name if the caller may call it. A tool outside the caller's families gets
-    /// the same answer as one that does not exist.
-    pub(crate) fn find(&self, who: &Principal, name: &str) -> Result<Arc<Tool>, GatewayError> {
-        let tool = self
-            .by_name
-            .get(name)
-            .and_then(|index| self.tools.get(*index));
-        let tool = tool.filter(|tool| who.covers_family(&tool.entry.family));
-        let tool = tool.ok_or_else(|| self.unknown(who, name))?;
-        if !who.holds(tool.entry.scope) {
-            return Err(who.lacks(tool.entry.scope));
-        }
-        Ok(tool.clone())
+    /// The tool of this name if the caller may call it. The caller reads the same of a tool outside its families as of
+    /// one that does not exist.
+    pub(crate) fn find(&self, who: &Principal, name: &str) -> Result<Arc<Tool>, RefusedTool> {
+        let tool = self.by_name.get(name);
+        let Some(tool) = tool.and_then(|index| self.tools.get(*index)) else {
+            return Err(RefusedTool {
+                tool: None,
+                refused_by: RefusalRule::new("unknown tool"),
+                error: self.unknown(who, name),
+            });
+        };
+        let ToolEntry { family, scope, .. } = &tool.entry;
+        let (refused_by, error) = match who.covers_family(family) {
+            false => (who.family_hidden_by(family), self.unknown(who, name)),
+            true if who.holds(*scope) => return Ok(tool.clone()),
+            true => {
+                let lacked = format!("no scope {}", scope.name());
+                (RefusalRule::new(&lacked), who.lacks(*scope))
+            }
+        };
+        Err(RefusedTool {
+            tool: Some(tool.label.clone()),
+            refused_by,
+            error,
+        })
     }
 
     /// Suggests only tools that the caller may call, so that guessing reveals no names.
     fn unknown(&self, who: &Principal, name: &str) -> GatewayError {
-        let known = self.visible(who).map(|tool| tool.entry.name.as_str());
+        let known = || self.visible(who).map(|tool| tool.entry.name.as_str());
+        let hint = match archway_proto::nearest::to(name, known()) {
+            Some(nearest) => format!("did you mean {nearest}?"),
+            None if known().next().is_none() => {
+                "no tool is given to you: ask the operator for access".to_owned()
+            }
+            None => "call tools/list for the available tools".to_owned(),
+        };
         GatewayError::UnknownTool {
             name: name.to_owned(),
-            nearest: archway_proto::nearest::to(name, known).map(str::to_owned),
+            hint,
         }
     }
 
@@ -340,7 +370,7 @@ mod tests {
             .collect();
         assert_eq!(seen, ["hello"]);
         assert!(catalog.find(&who, "hello").is_ok());
-        let refused = |name| catalog.find(&who, name).err().unwrap();
+        let refused = |name| catalog.find(&who, name).err().unwrap().error;
         for name in ["grep", "nothing"] {
             assert!(matches!(refused(name), GatewayError::UnknownTool { .. }));
         }
@@ -360,7 +390,7 @@ mod tests {
         ])
         .unwrap();
         let who = Principal::for_tests(&[Scope::ToolsRead], Some(&["files"]));
-        let told = |name: &str| catalog.find(&who, name).err().unwrap().to_string();
+        let told = |name: &str| catalog.find(&who, name).err().unwrap().error.to_string();
         assert!(told("readFile").ends_with("did you mean read_file?"));
         // Nearer than `read_file`, but not for this caller: by family, by scope.
         for name in ["read_memory", "read_memori", "writememory"] {

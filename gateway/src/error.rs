@@ -127,11 +127,11 @@ pub(crate) enum GatewayError {
     InvalidLogLevel(String),
 
     // The call.
-    #[error("unknown tool {}: {}", quoted(.name), hint(.nearest.as_deref()))]
+    #[error("unknown tool {}: {hint}", quoted(.name))]
     UnknownTool {
         name: String,
-        /// The nearest name among the tools that the caller may call.
-        nearest: Option<String>,
+        /// What to do next.
+        hint: String,
     },
     #[error("invalid params: {0}")]
     InvalidCallParams(&'static str),
@@ -291,11 +291,6 @@ impl IntoResponse for GatewayError {
     fn into_response(self) -> Response {
         self.respond::<()>(None)
     }
-}
-
-fn hint(nearest: Option<&str>) -> String {
-    let none = || "call tools/list for the available tools".to_owned();
-    nearest.map_or_else(none, |name| format!("did you mean {name}?"))
 }
 
 #[cfg(test)]

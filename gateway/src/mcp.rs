@@ -53,6 +53,7 @@ mod limit_headers;
 mod reservation;
 mod events;
 mod reply;
+mod instructions;
 mod sdk;
 
 /// The endpoint behind `/mcp`.

@@ -117,11 +117,17 @@ impl AccessRule {
         families.is_none_or(|families| families.iter().any(|one| one == family))
     }
 
-    /// Whether the rule is about all projects.
-    pub fn is_about_all_projects(&self) -> bool {
+    /// Whether the rule denies tools of this family in all projects.
+    pub fn denies_everywhere(&self, family: &str) -> bool {
         let is_all = |it: &ProjectPattern| matches!(it, ProjectPattern::Slug(glob) if glob == "*");
-        self.projects.iter().any(is_all)
+        self.deny && self.covers(family) && self.projects.iter().any(is_all)
     }
+}
+
+/// Whether a credential that is for these families of tools, or for all, covers a family. Tools that say what there is
+/// come with any.
+pub fn covers_family(families: Option<&[String]>, family: &str) -> bool {
+    family == BASICS || families.is_none_or(|names| names.iter().any(|name| name == family))
 }
 
 /// Whether rules about a project give it by a family of tools: one gives it, and none denies it.
@@ -138,9 +144,7 @@ pub fn is_given_anywhere<'a>(
     family: &str,
 ) -> bool {
     let gives = |rule: &AccessRule| !rule.deny && (family == BASICS || rule.covers(family));
-    let denies =
-        |rule: &AccessRule| rule.deny && rule.covers(family) && rule.is_about_all_projects();
-    rules.clone().any(gives) && !rules.any(denies)
+    rules.clone().any(gives) && !rules.any(|rule| rule.denies_everywhere(family))
 }
 
 impl Who {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{fault::Fault, meta, path_rule::PathRule};
+use crate::{fault::Fault, meta, refusal_rule::RefusalRule};
 
 /// Why a tool call failed, for the agent. Contains no host path, SQL or secret.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
@@ -24,9 +24,9 @@ pub struct Failure {
     /// Facts for programs: violations, positions, seconds to wait.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub details: BTreeMap<String, Value>,
-    /// The path rule that refused the call. Operators read it in the audit trail, and agents never.
+    /// The rule that refused the call. Operators read it in the audit trail, and agents never.
     #[serde(skip)]
-    pub refused_by: Option<PathRule>,
+    pub refused_by: Option<RefusalRule>,
 }
 
 impl Failure {
@@ -48,9 +48,9 @@ impl Failure {
         self
     }
 
-    /// Sets the path rule that refused the call.
+    /// Sets the rule that refused the call.
     #[must_use]
-    pub fn refused_by(mut self, rule: PathRule) -> Self {
+    pub fn refused_by(mut self, rule: RefusalRule) -> Self {
         self.refused_by = Some(rule);
         self
     }
@@ -74,7 +74,7 @@ mod tests {
     fn text_and_meta_contain_the_same_failure() {
         let failure = Failure::new(Fault::FileNotFound, "no file \"a\"", "call list_files")
             .detail("path", "a")
-            .refused_by(PathRule::new("close glob sesame"));
+            .refused_by(RefusalRule::new("close glob sesame"));
         let result = failure.to_result();
         let text: Value =
             serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();

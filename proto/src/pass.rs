@@ -11,7 +11,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use uuid::Uuid;
 
-use crate::catalog::Scope;
+use crate::{access::covers_family, catalog::Scope};
 
 pub use access::{PassAccess, PassHosted};
 
@@ -43,7 +43,7 @@ pub struct Pass {
     pub default_project: Option<String>,
     /// The credential's scopes.
     pub scopes: Vec<Scope>,
-    /// The tool families that the caller may call; `None` for all.
+    /// The tool families that the caller may call, besides the basics; `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub families: Option<Vec<String>>,
     /// What the tenant's access rules say of the caller; `None` if the tenant has none. Then `projects` is empty, so
@@ -92,9 +92,7 @@ impl Pass {
 
     /// Whether the caller may call tools of this family that need this scope.
     pub fn may_call(&self, family: &str, scope: Scope) -> bool {
-        let families = self.families.as_ref();
-        let is_covered = families.is_none_or(|names| names.iter().any(|name| name == family));
-        is_covered && self.holds(scope)
+        covers_family(self.families.as_deref(), family) && self.holds(scope)
     }
 
     /// Whether the caller's credential has this scope.

@@ -3,6 +3,7 @@
 
 mod agents;
 mod files;
+mod hidden;
 mod month;
 mod months;
 mod outage;

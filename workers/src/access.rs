@@ -6,6 +6,7 @@
 //! answer of the hosts. Both have to give a project; a rule that names a key by its label stands for its host.
 
 mod set;
+mod hiding;
 mod readable;
 mod readers;
 

@@ -3,6 +3,7 @@
 //! A prompt is a template. `prompts/get` inserts the tools and resources that it names, as far as
 //! the caller may see them. The caller's arguments are inserted last and are never parsed. A prompt
 //! that names something unavailable to the caller is skipped as a whole, and the list says so.
+//! A project's prompts are documents of its repository: they are there for callers that may read those.
 
 mod builtin;
 mod expand;
@@ -160,13 +161,21 @@ async fn resolve(cx: &ToolContext, name: &str) -> Result<ResolvedPrompt, Failure
         Some((project, name)) => (Some(project), name),
         None => (None, name),
     };
-    let project = cx
-        .project(project)
-        .await
-        .map_err(|failure| match failure.code {
-            Fault::ProjectNotFound => unknown(name, None),
-            _ => failure,
-        })?;
+    let of_no_project = || Failure {
+        code: Fault::ProjectNotFound,
+        ..unknown(name, None)
+    };
+    if !cx.reads_documents() {
+        return Err(of_no_project());
+    }
+    let found = cx.project_by(cx.document_families(), project).await;
+    let project = found.map_err(|failure| match failure.code {
+        Fault::ProjectNotFound => Failure {
+            refused_by: failure.refused_by,
+            ..of_no_project()
+        },
+        _ => failure,
+    })?;
     let snapshot = cx
         .read(&project, |repo, cancel| Ok(find(repo, cancel)?))
         .await?;

@@ -158,9 +158,9 @@ pub async fn run(args: AccessArgs) -> Result<(), AdminError> {
             let removed = installation.change(async |tx, _| {
                 let id = tx.find_tenant(tenant).await?;
                 tx.remove_access_rule(id, *rule).await?;
-                Ok(tx.access_rules(id).await?.len())
+                Ok(tx.access_rules(id).await?)
             });
-            print(&AccessChange::removed(tenant, *rule, removed.await?), json)
+            print(&AccessChange::removed(tenant, *rule, &removed.await?), json)
         }
         AccessCommand::List { tenant } => {
             let rules = installation.read(async |tx, _| {
@@ -189,8 +189,8 @@ async fn add(
     let added = installation.change(async |tx, _| {
         let id = tx.find_tenant(tenant).await?;
         let rule = tx.add_access_rule(id, &terms).await?;
-        Ok((rule, tx.access_rules(id).await?.len(), tx.keys(id).await?))
+        Ok((rule, tx.access_rules(id).await?, tx.keys(id).await?))
     });
     let (rule, rules, keys) = added.await?;
-    Ok(AccessChange::added(tenant, rule, rules).naming(&terms.who, &keys))
+    Ok(AccessChange::added(tenant, rule, &rules).naming(&terms.who, &keys))
 }

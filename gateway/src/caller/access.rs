@@ -4,6 +4,7 @@ use archway_proto::{
     access::{AccessRule, is_given_anywhere},
     host_account::HostAccount,
     pass::{PassAccess, PassHosted},
+    refusal_rule::RefusalRule,
 };
 
 /// The rules about one caller, and its accounts, of a tenant that has rules or projects whose readers a host names.
@@ -42,6 +43,13 @@ impl CallerAccess {
     pub(crate) fn covers(&self, family: &str) -> bool {
         let rules = self.rules.as_ref();
         rules.is_none_or(|rules| is_given_anywhere(rules.iter(), family))
+    }
+
+    /// The rules that hide a family of tools that is not covered.
+    pub(crate) fn hides(&self, family: &str) -> RefusalRule {
+        let rules = self.rules.iter().flatten();
+        let denying = rules.filter(|rule| rule.denies_everywhere(family));
+        RefusalRule::of_access(&denying.map(|rule| rule.id).collect::<Vec<_>>())
     }
 
     /// What a pass says of it, for a credential that is for these projects: one of the two.

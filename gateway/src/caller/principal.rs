@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use archway_proto::{catalog::Scope, pass::Pass};
+use archway_proto::{access::covers_family, catalog::Scope, pass::Pass, refusal_rule::RefusalRule};
 use uuid::Uuid;
 
 use super::CallerAccess;
@@ -81,10 +81,20 @@ impl Principal {
 
     /// Whether the credential covers this family of tools, and access rules give it in some project.
     pub(crate) fn covers_family(&self, family: &str) -> bool {
-        let facts = &self.0;
-        let names = facts.families.as_ref();
-        names.is_none_or(|names| names.iter().any(|name| name == family))
-            && facts.access.as_ref().is_none_or(|it| it.covers(family))
+        let access = self.0.access.as_ref();
+        self.credential_covers(family) && access.is_none_or(|access| access.covers(family))
+    }
+
+    /// What hides a family of tools that is not covered.
+    pub(crate) fn family_hidden_by(&self, family: &str) -> RefusalRule {
+        match &self.0.access {
+            Some(access) if self.credential_covers(family) => access.hides(family),
+            _ => RefusalRule::new("families of the key or issuer"),
+        }
+    }
+
+    fn credential_covers(&self, family: &str) -> bool {
+        covers_family(self.0.families.as_deref(), family)
     }
 
     /// What the caller's cursors are bound to: its tenant, the access rules about it, and its accounts at hosts.

@@ -17,7 +17,7 @@ use super::{
     envelope::Envelope,
     notifications::NotificationFilter,
     outcome::{OutcomeRecorder, RecordSubject, Stage},
-    request::{RequestInfo, arguments, idempotency_key, tool_name},
+    request::{RequestInfo, arguments, idempotency_key, named_project, tool_name},
     settlement::{EventMessage, SMALL_EVENTS_BYTES, Settlement},
 };
 use crate::{
@@ -72,9 +72,14 @@ impl Calls {
             let settlement = self.settlement(recorder, info);
             return Ok(settlement.respond(Err(upstream::unavailable())));
         };
-        let tool = catalog
-            .find(who, name)
-            .inspect_err(|_refused| recorder.refused())?;
+        let tool = match catalog.find(who, name) {
+            Ok(tool) => tool,
+            Err(refused) => {
+                let project = named_project(&message).or_else(|| who.default_project());
+                recorder.refused_tool(&refused, project);
+                return Err(refused.error);
+            }
+        };
         recorder.set_tool(&tool.label);
         let notifications = NotificationFilter::for_request(&message, &info, self.metrics.clone());
         let input = CallInput::of(message, &tool).inspect_err(|_refused| recorder.refused())?;

@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use archway_proto::{failure::Failure, method::Method, path_rule::PathRule};
+use archway_proto::{failure::Failure, method::Method, refusal_rule::RefusalRule};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
@@ -12,6 +12,7 @@ use super::request::RequestInfo;
 use crate::{
     audit::{AnswerFacts, Audit, AuditRequest, OpenRecord},
     caller::Principal,
+    catalog::RefusedTool,
     metrics::{Metrics, Outcome, UNKNOWN_TOOL},
     recent::CallTimings,
 };
@@ -137,6 +138,18 @@ impl OutcomeRecorder {
         );
     }
 
+    /// Ends with the refusal of a tool, in the project that the call names.
+    pub(super) fn refused_tool(&mut self, refused: &RefusedTool, project: Option<&str>) {
+        if let Some(tool) = &refused.tool {
+            self.set_tool(tool);
+        }
+        self.set_project(project);
+        if let Some(open) = &mut self.open {
+            open.request_mut().of_rule(&refused.refused_by);
+        }
+        self.refused();
+    }
+
     /// Records what refused the message, if the failure says so.
     pub(super) fn refused_by(&mut self, failure: &Failure) {
         if let Some(open) = &mut self.open {
@@ -144,10 +157,10 @@ impl OutcomeRecorder {
         }
     }
 
-    /// Records the path rule by which a worker refused the message, if it did.
-    pub(super) fn denied_by(&mut self, rule: Option<PathRule>) {
+    /// Records the rule by which a worker refused the message, if it did.
+    pub(super) fn denied_by(&mut self, rule: Option<RefusalRule>) {
         if let (Some(open), Some(rule)) = (&mut self.open, rule) {
-            open.request_mut().of_path_rule(&rule);
+            open.request_mut().of_rule(&rule);
         }
     }
 

@@ -142,6 +142,11 @@ pub(super) fn tool_name(message: &Envelope) -> Result<&str, GatewayError> {
     ))
 }
 
+/// The project that a call names, whether its arguments are valid or not.
+pub(super) fn named_project(message: &Envelope) -> Option<&str> {
+    message.params.get("arguments")?.get("project")?.as_str()
+}
+
 /// The idempotency key of a write, if the caller sent one.
 pub(super) fn idempotency_key(message: &Envelope) -> Result<Option<String>, GatewayError> {
     let fits = |key: &str| (1..=LONGEST_KEY).contains(&key.chars().count()) && !key.contains('\0');

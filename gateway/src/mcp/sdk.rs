@@ -16,8 +16,8 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CacheScope, CustomRequest, CustomResult, DiscoverResult, ErrorCode, Implementation,
-        JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
-        Tool, ToolAnnotations,
+        InitializeRequestParams, InitializeResult, JsonObject, ListToolsResult,
+        PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
     },
     service::RequestContext,
     transport::streamable_http_server::{
@@ -29,6 +29,7 @@ use serde_json::{Map, Value, json};
 use super::{
     envelope::{Envelope, RequestId},
     era::{Era, METHOD_HEADER, VERSION_HEADER},
+    instructions::instructions,
     method::Method,
 };
 use crate::{
@@ -36,12 +37,6 @@ use crate::{
     catalog::{self, Catalog},
     error::GatewayError,
 };
-
-const INSTRUCTIONS: &str = "Archway serves your organisation's repositories as tools. \
-    Start with list_projects or get_repo_overview; grep_codebase and search_files find text; \
-    read_file reads; git_log, git_blame and git_diff tell who changed what, when and how. \
-    What was decided and agreed on is among the resources, ways to work among the prompts. \
-    Every answer names the commit it was read from in _meta.";
 
 /// How long a client may cache a list, in milliseconds: as long as a catalogue may be stale.
 pub(super) const TTL_MS: u64 = 30_000;
@@ -205,17 +200,27 @@ impl ServerHandler for Handler {
             .enable_completions()
             .build();
         capabilities.logging = Some(JsonObject::new());
-        ServerConfig::new(capabilities)
-            .with_server_info(about)
-            .with_instructions(INSTRUCTIONS)
+        ServerConfig::new(capabilities).with_server_info(about)
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        let mut result = self.negotiate_initialize(&request)?;
+        result.instructions = Some(self.instructions_for(caller(&context)?));
+        Ok(result)
     }
 
     async fn discover(
         &self,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<DiscoverResult, ErrorData> {
         let versions = self.supported_protocol_versions().into_owned();
-        let result = DiscoverResult::from_server_info(versions, self.get_info());
+        let instructions = self.instructions_for(caller(&context)?);
+        let info = self.get_info().with_instructions(instructions);
+        let result = DiscoverResult::from_server_info(versions, info);
         Ok(result
             .with_ttl_ms(TTL_MS)
             .with_cache_scope(CacheScope::Private))
@@ -226,16 +231,13 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let parts = context.extensions.get::<Parts>();
-        let era = parts.and_then(|parts| parts.extensions.get::<Era>());
-        let who = parts.and_then(|parts| parts.extensions.get::<Principal>());
-        let who = who.ok_or_else(|| ErrorData::internal_error("no principal", None))?;
+        let who = caller(&context)?;
         let catalog = self.catalog.tools().ok_or_else(|| {
             let message = "no worker was seen yet: try again in 2 seconds";
             ErrorData::new(ErrorCode(NOT_READY), message, None)
         })?;
         let mut result = ListToolsResult::with_all_items(catalog.visible(who).map(shown).collect());
-        if era == Some(&Era::Modern) {
+        if of_request::<Era>(&context) == Some(&Era::Modern) {
             result.ttl_ms = Some(TTL_MS);
             result.cache_scope = Some(CacheScope::Private);
         }
@@ -251,6 +253,21 @@ impl ServerHandler for Handler {
         let message = "invalid params: they do not have the form of the method";
         Err(ErrorData::invalid_params(message, None))
     }
+}
+
+impl Handler {
+    fn instructions_for(&self, who: &Principal) -> String {
+        instructions(self.catalog.tools().as_deref(), who)
+    }
+}
+
+/// An extension of the HTTP request.
+fn of_request<T: Send + Sync + 'static>(context: &RequestContext<RoleServer>) -> Option<&T> {
+    context.extensions.get::<Parts>()?.extensions.get::<T>()
+}
+
+fn caller(context: &RequestContext<RoleServer>) -> Result<&Principal, ErrorData> {
+    of_request(context).ok_or_else(|| ErrorData::internal_error("no principal", None))
 }
 
 /// A tool in the SDK's form. The same members as `ToolEntry::shown`.
@@ -296,7 +313,7 @@ mod tests {
         let catalog = ToolSet::for_tests();
         let who = Principal::for_tests(&[Scope::ToolsRead], None);
         for (name, has_output) in [("hello", true), ("plain", false)] {
-            let tool = catalog.find(&who, name).unwrap();
+            let tool = catalog.callable(&who, name).unwrap();
             let shown = serde_json::to_value(shown(&tool)).unwrap();
             assert_eq!(shown, tool.entry.shown());
             assert_eq!(shown.get("outputSchema").is_some(), has_output, "{name}");

@@ -155,6 +155,41 @@ async fn server_instructions_name_existing_tools_and_every_git_tool() {
 }
 
 #[tokio::test]
+async fn instructions_name_only_tools_that_the_caller_may_call() {
+    let acme = Tenant::new("acme")
+        .project("site", Repo::new().file("a.txt", "a").commit())
+        .key(Key::new("memory").families(["memory"]))
+        .key(Key::new("nothing").scopes(&[]));
+    let stack = Harness::new().tenant(acme).start().await;
+    let instructions = async |label: &str| {
+        let modern = stack.keyed("acme", label).modern();
+        let discovered = modern.rpc("server/discover", json!({})).await.json();
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": { "name": "c", "version": "1" } });
+        let opened = stack.keyed("acme", label).rpc("initialize", params).await;
+        let said = discovered["result"]["instructions"].clone();
+        assert_eq!(opened.json()["result"]["instructions"], said, "{label}");
+        said.as_str().unwrap().to_owned()
+    };
+    let memory = instructions("memory").await;
+    assert!(memory.contains("Start with: list_projects."), "{memory}");
+    for hidden in ["git_", "read_file", "resources"] {
+        assert!(!memory.contains(hidden), "{hidden}: {memory}");
+    }
+    let nothing = instructions("nothing").await;
+    assert!(nothing.contains("ask the operator for access"), "{nothing}");
+    let call = json!({ "name": "list_projects", "arguments": {} });
+    let listed = stack
+        .keyed("acme", "memory")
+        .rpc("tools/call", call.clone())
+        .await;
+    assert_eq!(
+        listed.json()["result"]["structuredContent"]["total_count"],
+        1
+    );
+}
+
+#[tokio::test]
 async fn a_folder_without_git_is_served_and_has_no_commit() {
     let (_stack, client) = serve(Repo::new().file("a.txt", "sesame\n")).await;
     let reply = client.call("read_file", json!({ "path": "a.txt" })).await;

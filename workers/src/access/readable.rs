@@ -35,6 +35,12 @@ impl Readable {
         self.all.get(at).filter(|project| self.has(at, project))
     }
 
+    /// The project of the tenant with this slug that the caller may not read.
+    pub(super) fn hidden(&self, slug: &str) -> Option<&Arc<Project>> {
+        let at = self.all.position(slug)?;
+        self.all.get(at).filter(|project| !self.has(at, project))
+    }
+
     /// All of them, by slug.
     pub fn list(&self) -> Vec<Arc<Project>> {
         let projects = self.all.iter().enumerate();

@@ -51,8 +51,16 @@ impl ToolContext {
     ) -> Result<Arc<Project>, Failure> {
         let readable = self.readable(families).await?;
         if let Some(slug) = requested {
-            let found = readable.get(slug).cloned();
-            return found.ok_or_else(|| not_found(slug, &readable.list()));
+            if let Some(found) = readable.get(slug) {
+                return Ok(Arc::clone(found));
+            }
+            let (access, place) = (&self.shared.access, (&readable, slug));
+            let refused_by = access.hiding(&self.pass, place, families).await;
+            let refusal = not_found(slug, &readable.list());
+            return Err(Failure {
+                refused_by,
+                ..refusal
+            });
         }
         let readable = readable.list();
         if let Some(default) = self.default_project(&readable) {

@@ -37,7 +37,7 @@ pub(crate) async fn list(
     args: ListArgs,
 ) -> Result<Reply<Prompts>, Failure> {
     let is_start = args.is_start();
-    let (entries, mut page) = args.begin(cx, &[]).await?;
+    let (entries, mut page) = args.begin(cx).await?;
     let (mut notes, mut skipped_builtins) = (ListNotes::default(), Vec::new());
     if is_start {
         let all = builtin::all().iter().map(|prompt| ("built-in", prompt));

@@ -78,9 +78,19 @@ impl Address {
         document::uri(None, kind, slug)
     }
 
-    /// The failure for a resource that does not exist, or not for this caller.
+    /// The failure for a document that does not exist, or is closed.
     pub(crate) fn missing(&self) -> Failure {
-        match self {
+        self.absent(Fault::FileNotFound)
+    }
+
+    /// The failure for a resource of a project that does not exist, or not for this caller. The caller reads the same
+    /// text as of a document that does not exist.
+    pub(crate) fn of_no_project(&self) -> Failure {
+        self.absent(Fault::ProjectNotFound)
+    }
+
+    fn absent(&self, code: Fault) -> Failure {
+        let unknown = match self {
             Address::Document {
                 project,
                 kind,
@@ -88,7 +98,8 @@ impl Address {
             } => unknown(&document::uri(project.as_deref(), *kind, slug)),
             Address::File { project, path } => unknown(&format!("repo://{project}/{path}")),
             Address::Workflow => unknown(WORKFLOW),
-        }
+        };
+        Failure { code, ..unknown }
     }
 }
 

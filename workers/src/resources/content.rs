@@ -75,7 +75,7 @@ pub(crate) async fn fetch(
             slug,
         } => {
             if !cx.reads_documents() {
-                return Err(address.missing());
+                return Err(address.of_no_project());
             }
             let project = match (project, owner) {
                 (None, Some(owner)) => Arc::clone(owner),
@@ -87,7 +87,7 @@ pub(crate) async fn fetch(
         }
         Address::File { project, path } => {
             if !cx.reads_files() {
-                return Err(address.missing());
+                return Err(address.of_no_project());
             }
             let project = project_of(cx, address, (FILES, Some(project))).await?;
             file(cx, project, path).await
@@ -105,7 +105,10 @@ async fn project_of(
 ) -> Result<Arc<Project>, Failure> {
     let project = cx.project_by(families, slug).await;
     project.map_err(|failure| match failure.code {
-        Fault::ProjectNotFound => address.missing(),
+        Fault::ProjectNotFound => Failure {
+            refused_by: failure.refused_by,
+            ..address.of_no_project()
+        },
         _ => failure,
     })
 }

@@ -42,15 +42,10 @@ struct Annotations {
 /// Returns a page of resources.
 pub(crate) async fn list(cx: &ToolContext, args: ListArgs) -> Result<Reply<Resources>, Failure> {
     let is_start = args.is_start();
-    let (entries, mut page) = args.begin(cx, cx.document_families()).await?;
+    let (entries, mut page) = args.begin(cx).await?;
     if is_start {
         page.add("", vec![(WORKFLOW.to_owned(), workflow())]);
     }
-    let entries = if cx.reads_documents() {
-        entries
-    } else {
-        Vec::new()
-    };
     let mut notes = ListNotes::default();
     for entry in &entries {
         if !page.has_room_for(&entry.project.slug) {

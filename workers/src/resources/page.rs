@@ -13,7 +13,7 @@ use archway_proto::{failure::Failure, fault::Fault};
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use crate::{access::Families, context::ToolContext, projects::Project};
+use crate::{context::ToolContext, projects::Project};
 
 /// Maximum number of items of a page.
 const MAX_ITEMS: usize = 100;
@@ -59,12 +59,10 @@ impl ListArgs {
         self.cursor.is_none()
     }
 
-    /// Returns the projects that are still to be read, of those that the caller may use by any of these families, and
-    /// an empty page.
+    /// Returns the projects that are still to be read, of those whose documents the caller may read, and an empty page.
     pub(crate) async fn begin<T>(
         self,
         cx: &ToolContext,
-        families: Families,
     ) -> Result<(Vec<PageProject>, ListPage<T>), Failure> {
         let after = match self.cursor {
             None => None,
@@ -73,7 +71,7 @@ impl ListArgs {
                 Some((position.0.to_owned(), position.1.to_owned()))
             }
         };
-        let mut page_projects = page_projects(cx, families).await?;
+        let mut page_projects = page_projects(cx).await?;
         if let Some((project, _)) = &after {
             let position = page_projects
                 .iter()
@@ -88,9 +86,12 @@ impl ListArgs {
     }
 }
 
-/// The projects that the caller may read: its default first, the others by slug.
-async fn page_projects(cx: &ToolContext, families: Families) -> Result<Vec<PageProject>, Failure> {
-    let mut readable = cx.readable(families).await?.list();
+/// The projects whose documents the caller may read: its default first, the others by slug.
+async fn page_projects(cx: &ToolContext) -> Result<Vec<PageProject>, Failure> {
+    if !cx.reads_documents() {
+        return Ok(Vec::new());
+    }
+    let mut readable = cx.readable(cx.document_families()).await?.list();
     let default = cx.default_project(&readable).map(|it| it.slug.clone());
     let is_default = |slug: &str| default.as_deref() == Some(slug);
     readable.sort_by_key(|project| !is_default(&project.slug));

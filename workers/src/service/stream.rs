@@ -5,7 +5,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use archway_proto::{path_rule::PathRule, v1};
+use archway_proto::{refusal_rule::RefusalRule, v1};
 use futures::{Stream, future::BoxFuture};
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -27,8 +27,8 @@ pub(crate) struct CallStream {
 pub(crate) struct CallResult {
     /// One JSON object.
     pub(super) json: Value,
-    /// The path rule that refused the call.
-    pub(super) refused_by: Option<PathRule>,
+    /// The rule that refused the call.
+    pub(super) refused_by: Option<RefusalRule>,
 }
 
 impl CallStream {
@@ -64,7 +64,7 @@ impl Stream for CallStream {
         match self.result.take() {
             Some(CallResult { json, refused_by }) => {
                 let event = v1::call_event::Event::Result(json.to_string().into());
-                let rule = refused_by.as_ref().map(PathRule::for_operators);
+                let rule = refused_by.as_ref().map(RefusalRule::for_operators);
                 Poll::Ready(Some(Ok(v1::CallEvent {
                     event: Some(event),
                     refused_by: rule.map(str::to_owned),

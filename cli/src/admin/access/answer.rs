@@ -14,17 +14,20 @@ pub(super) struct AccessChange {
     action: &'static str,
     /// How many rules the tenant has now.
     rules: usize,
+    /// How many of them give projects.
+    allow_rules: usize,
     /// Labels that it names and that no live key has.
     unknown_labels: Vec<String>,
 }
 
 impl AccessChange {
-    pub(super) fn added(tenant: &str, rule: i64, rules: usize) -> AccessChange {
+    pub(super) fn added(tenant: &str, rule: i64, rules: &[AccessRule]) -> AccessChange {
         AccessChange {
             tenant: tenant.to_owned(),
             rule,
             action: "added",
-            rules,
+            rules: rules.len(),
+            allow_rules: rules.iter().filter(|rule| !rule.deny).count(),
             unknown_labels: Vec::new(),
         }
     }
@@ -35,12 +38,12 @@ impl AccessChange {
             Who::Key(label) => Some(label),
             Who::Everyone | Who::Group(_) | Who::Subject { .. } => None,
         });
-        let unknown = labels.filter(|label| !is_held(keys, label));
+        let unknown = labels.filter(|label| live_keys(keys, label).next().is_none());
         self.unknown_labels = unknown.cloned().collect();
         self
     }
 
-    pub(super) fn removed(tenant: &str, rule: i64, rules: usize) -> AccessChange {
+    pub(super) fn removed(tenant: &str, rule: i64, rules: &[AccessRule]) -> AccessChange {
         AccessChange {
             action: "removed",
             ..AccessChange::added(tenant, rule, rules)
@@ -55,12 +58,17 @@ impl Answer for AccessChange {
             rule,
             action,
             rules,
+            allow_rules,
             unknown_labels,
         } = self;
-        let state = match rules {
-            0 => "without rules, everyone may use all of its projects".to_owned(),
-            1 => "what its one rule does not give is hidden".to_owned(),
-            rules => format!("it has {rules} rules"),
+        let state = match (rules, allow_rules) {
+            (0, _) => "without rules, everyone may use all of its projects".to_owned(),
+            (_, 0) => format!(
+                "no rule gives a project, so all are hidden from everyone. To give the others, run \
+                 `archway access allow {tenant} --who everyone --project '*'`"
+            ),
+            (1, _) => "what its one rule does not give is hidden".to_owned(),
+            (rules, _) => format!("it has {rules} rules"),
         };
         let unknown = unknown_labels.iter().map(|label| no_key(tenant, label));
         let unknown: String = unknown.map(|line| format!("\n{line}")).collect();
@@ -131,11 +139,17 @@ pub(super) struct Explained {
     /// Whether a live key has the label. `None` for a token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) key_exists: Option<bool>,
+    /// How many live keys have the label. `None` for a token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) live_keys: Option<usize>,
     /// False: everyone may use all projects.
     pub(super) has_rules: bool,
     /// Whether a host says who may read some of its projects.
     #[serde(skip)]
     pub(super) is_hosted: bool,
+    /// Whether each live key with the label is for some projects or families alone.
+    #[serde(skip)]
+    pub(super) is_narrowed: bool,
     /// The rules about the principal.
     pub(super) rules: Vec<i64>,
     pub(super) projects: Vec<ExplainedProject>,
@@ -152,6 +166,9 @@ pub(super) struct ExplainedProject {
     pub(super) is_whole: bool,
     pub(super) given_by: Vec<i64>,
     pub(super) denied_by: Vec<i64>,
+    /// The families that the live keys with the label are for there, together; `None` for all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) key_families: Option<Vec<String>>,
     /// What its host says, if the host decides who may read it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) host: Option<HostAnswer>,
@@ -221,64 +238,89 @@ pub(in crate::admin) fn age_text(seconds: i64) -> String {
     }
 }
 
+impl ExplainedProject {
+    /// What its host and the caller's keys say, besides the rules.
+    fn besides(&self) -> String {
+        let key = self.key_families.as_deref().map(|families| match families {
+            [] => "its key: not for this project".to_owned(),
+            some => format!("its key: {}", some.join(", ")),
+        });
+        let host = self.host.as_ref().map(HostAnswer::text);
+        let both: Vec<String> = host.into_iter().chain(key).collect();
+        both.join("; ")
+    }
+
+    fn row(&self) -> [String; 5] {
+        let families = match (self.is_whole, self.families.is_empty()) {
+            (true, _) => "all".to_owned(),
+            (false, true) => "none".to_owned(),
+            (false, false) => self.families.join(", "),
+        };
+        let (given, denied) = (listed(&self.given_by), listed(&self.denied_by));
+        [
+            self.project.clone(),
+            families,
+            given,
+            denied,
+            self.besides(),
+        ]
+    }
+}
+
+impl Explained {
+    /// What is to be known about the keys with the label, or about the token's issuer.
+    fn credential(&self) -> String {
+        let (tenant, principal) = (&self.tenant, harmless(&self.principal));
+        match self.live_keys {
+            None => " What its issuer is restricted to holds besides.".to_owned(),
+            Some(0) => format!("\n{principal}: no live key of {tenant} has this label"),
+            Some(1) => String::new(),
+            Some(keys) => {
+                format!(" {keys} live keys have this label: shown is what any of them may use.")
+            }
+        }
+    }
+
+    /// The projects, with a column for hosts and keys if they decide, too.
+    fn projects(&self) -> String {
+        let rows = self.projects.iter().map(ExplainedProject::row);
+        let none = "there are no projects";
+        let header = ["project", "families", "given by", "denied by"];
+        match self.is_hosted || self.is_narrowed {
+            true => {
+                let [a, b, c, d] = header;
+                table([a, b, c, d, "host and key"], rows.collect(), none)
+            }
+            false => {
+                let rows = rows.map(|[a, b, c, d, _]| [a, b, c, d]);
+                table(header, rows.collect(), none)
+            }
+        }
+    }
+}
+
 impl Answer for Explained {
     fn text(&self) -> String {
-        let (tenant, principal) = (&self.tenant, harmless(&self.principal));
-        let unknown = match self.key_exists {
-            Some(false) => format!("\n{principal}: no live key of {tenant} has this label"),
-            _ => String::new(),
-        };
-        if !self.has_rules && !self.is_hosted {
-            return format!("{tenant} has no access rules: everyone may use all projects{unknown}");
+        let (tenant, credential) = (&self.tenant, self.credential());
+        if !self.has_rules && !self.is_hosted && !self.is_narrowed {
+            return format!(
+                "{tenant} has no access rules: everyone may use all projects.{credential}"
+            );
         }
-        let row = |it: &ExplainedProject| {
-            let families = match (it.is_whole, it.families.is_empty()) {
-                (true, _) => "all".to_owned(),
-                (false, true) => "none".to_owned(),
-                (false, false) => it.families.join(", "),
-            };
-            let project = it.project.clone();
-            let host = it.host.as_ref().map(HostAnswer::text);
-            [
-                project,
-                families,
-                listed(&it.given_by),
-                listed(&it.denied_by),
-                host.unwrap_or_default(),
-            ]
-        };
-        let rows: Vec<[String; 5]> = self.projects.iter().map(row).collect();
-        let none = "there are no projects";
-        let header = [
-            "project",
-            "families",
-            "given by",
-            "denied by",
-            "at its host",
-        ];
-        let projects = match self.is_hosted {
-            true => table(header, rows, none),
-            false => {
-                let rows = rows.into_iter().map(|[a, b, c, d, _]| [a, b, c, d]);
-                let [a, b, c, d, _] = header;
-                table([a, b, c, d], rows.collect(), none)
-            }
-        };
         let rules = match self.rules.is_empty() {
             _ if !self.has_rules => "the tenant has no rules".to_owned(),
             true => "no rule is about it".to_owned(),
             false => format!("rules {}", listed(&self.rules)),
         };
-        format!(
-            "{principal} of {tenant}: {rules}. What its key or issuer is restricted to holds besides.{unknown}\n{projects}"
-        )
+        let (principal, projects) = (harmless(&self.principal), self.projects());
+        format!("{principal} of {tenant}: {rules}.{credential}\n{projects}")
     }
 }
 
-/// Whether a live key has this label.
-pub(super) fn is_held(keys: &[Key], label: &str) -> bool {
-    let mut live = keys.iter().filter(|key| key.state == KeyState::Live);
-    live.any(|key| key.terms.label == label)
+/// The live keys with this label.
+pub(super) fn live_keys<'k>(keys: &'k [Key], label: &str) -> impl Iterator<Item = &'k Key> {
+    let live = keys.iter().filter(|key| key.state == KeyState::Live);
+    live.filter(move |key| key.terms.label == label)
 }
 
 fn no_key(tenant: &str, label: &str) -> String {

@@ -5,16 +5,16 @@
 
 use std::collections::BTreeMap;
 
-use archway_proto::access::{AccessRule, BASICS, is_given};
+use archway_proto::access::{AccessRule, BASICS, covers_family, is_given};
 use archway_workers::access::CompiledRule;
 
 use super::CallerArgs;
-use super::answer::{Explained, ExplainedProject, HostAnswer, is_held};
+use super::answer::{Explained, ExplainedProject, HostAnswer, live_keys};
 use crate::admin::AdminError;
 use crate::admin::connect::Installation;
 use crate::admin::input::families;
 use crate::admin::source_text::refused;
-use crate::tenants::{GuardedProject, TenantError};
+use crate::tenants::{GuardedProject, Key, TenantError};
 
 /// What a principal may use, project by project.
 pub(super) async fn explain(
@@ -51,8 +51,12 @@ pub(super) async fn explain(
     let about = rules.into_iter().filter(|rule| rule.is_about(who.caller()));
     let about = about.map(CompiledRule::of).collect::<Result<Vec<_>, _>>();
     let about = about.map_err(refused)?;
+    let label = who.key.as_deref();
+    let keys: Option<Vec<&Key>> = label.map(|label| live_keys(&keys, label).collect());
+    let live_keys = keys.as_ref().map(Vec::len);
     let caller = ExplainedCaller {
         who,
+        keys: keys.unwrap_or_default(),
         has_rules,
         about,
         families: families()?,
@@ -64,9 +68,11 @@ pub(super) async fn explain(
     Ok(Explained {
         tenant: tenant.to_owned(),
         principal: who.name(),
-        key_exists: who.key.as_ref().map(|label| is_held(&keys, label)),
+        key_exists: live_keys.map(|count| count > 0),
+        live_keys,
         has_rules,
         is_hosted,
+        is_narrowed: caller.is_narrowed(),
         rules: caller.about.iter().map(|rule| rule.rule().id).collect(),
         projects: projects.collect(),
     })
@@ -75,6 +81,8 @@ pub(super) async fn explain(
 /// A caller, and the rules about it.
 struct ExplainedCaller<'a> {
     who: &'a CallerArgs,
+    /// The live keys with its label. What any of them may use, the label may.
+    keys: Vec<&'a Key>,
     has_rules: bool,
     about: Vec<CompiledRule>,
     /// All families.
@@ -93,10 +101,12 @@ impl ExplainedCaller<'_> {
         let about: Vec<&AccessRule> = about.map(CompiledRule::rule).collect();
         let host = guarded.map(|it| HostAnswer::of(it, self.who.key.is_some()));
         let is_hidden = host.as_ref().is_some_and(|answer| !answer.gives());
+        let key_families = self.key_families(slug);
         let others = self.families.iter().filter(|family| *family != BASICS);
         let given = others.filter(|family| {
             let by_rules = !self.has_rules || is_given(about.iter().copied(), family);
-            by_rules && (!is_hidden || self.is_labelled(&about, family))
+            let by_key = key_families.as_ref().is_none_or(|it| it.contains(family));
+            by_rules && by_key && (!is_hidden || self.is_labelled(&about, family))
         });
         let mut given: Vec<String> = given.cloned().collect();
         if !given.is_empty() {
@@ -112,8 +122,30 @@ impl ExplainedCaller<'_> {
             families: given,
             given_by: by(false),
             denied_by: by(true),
+            key_families,
             host,
         }
+    }
+
+    /// Whether each of its keys is for some projects or families alone.
+    fn is_narrowed(&self) -> bool {
+        let is_narrow = |key: &&Key| key.terms.projects.is_some() || key.terms.families.is_some();
+        !self.keys.is_empty() && self.keys.iter().all(is_narrow)
+    }
+
+    /// The families that its keys are for in a project; `None` for all.
+    fn key_families(&self, slug: &str) -> Option<Vec<String>> {
+        let is_for = |key: &&&Key| {
+            let projects = key.terms.projects.as_ref();
+            projects.is_none_or(|projects| projects.iter().any(|one| one == slug))
+        };
+        let keys: Vec<_> = self.keys.iter().filter(is_for).collect();
+        let has = |family: &&String| {
+            let covers = |key: &&&Key| covers_family(key.terms.families.as_deref(), family);
+            keys.iter().any(|key| covers(key))
+        };
+        let families: Vec<String> = self.families.iter().filter(has).cloned().collect();
+        (self.is_narrowed() && families.len() < self.families.len()).then_some(families)
     }
 
     /// Whether a rule that names the key by its label gives the family: it stands for the host.

@@ -26,10 +26,10 @@ pub(super) fn reason(outcome: &str) -> &'static str {
         }
         "write_not_allowed" => "the key has no scope to write",
         "refused" => {
-            "the message: an unknown tool or method, a scope that the key lacks, or bad parameters"
+            "the message: a tool or method that is unknown or hidden, a scope that the key lacks, or bad parameters"
         }
         "invalid_arguments" | "invalid_pattern" | "invalid_line_range" | "project_required" => {
-            "the arguments against the tool's schema"
+            "its arguments: they break the tool's schema, or name what does not exist"
         }
         "circuit_open" => "the circuit of the pool and family: too many of its calls had failed",
         "unavailable" => "no worker of the pool could take it, or no permit was free",

@@ -1,6 +1,6 @@
-//! The path rule that refused a call, in words for operators.
+//! The rule that refused a call, in words for operators: a path rule, or what hides a project.
 //!
-//! A rule names a glob of an operator or a repository, so no caller may read it. It travels beside a
+//! A rule names a glob of an operator or a repository, or an access rule, so no caller may read it. It travels beside a
 //! call's result, never in it: the type can be neither serialized nor printed, and its `Debug` is empty.
 
 use std::fmt;
@@ -12,11 +12,11 @@ pub const LONGEST: usize = 200;
 
 /// The words for one rule: one line without misleading characters, of at most [`LONGEST`] bytes.
 #[derive(Clone, PartialEq, Eq)]
-pub struct PathRule(Box<str>);
+pub struct RefusalRule(Box<str>);
 
-impl PathRule {
+impl RefusalRule {
     /// Cleans a text, and cuts it with `…` if it is too long.
-    pub fn new(text: &str) -> PathRule {
+    pub fn new(text: &str) -> RefusalRule {
         const CUT: &str = "…";
         let clean = on_one_line(text);
         let clean = match clean.len() {
@@ -27,7 +27,22 @@ impl PathRule {
                 [start, CUT].concat().into()
             }
         };
-        PathRule(clean)
+        RefusalRule(clean)
+    }
+
+    /// A path rule: `path rule: close glob *.sql`.
+    pub fn of_path(rule: &str) -> RefusalRule {
+        RefusalRule::new(&format!("path rule: {rule}"))
+    }
+
+    /// Access rules that deny something, or none that gives it: `access rules 3, 5`.
+    pub fn of_access(denying: &[i64]) -> RefusalRule {
+        let ids: Vec<String> = denying.iter().map(i64::to_string).collect();
+        RefusalRule::new(&match ids.as_slice() {
+            [] => "no access rule gives it".to_owned(),
+            [id] => format!("access rule {id} denies it"),
+            ids => format!("access rules {} deny it", ids.join(", ")),
+        })
     }
 
     /// The text, which only operators may read.
@@ -36,9 +51,9 @@ impl PathRule {
     }
 }
 
-impl fmt::Debug for PathRule {
+impl fmt::Debug for RefusalRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PathRule")
+        f.write_str("RefusalRule")
     }
 }
 
@@ -48,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_rule_is_one_visible_line_of_bounded_length() {
-        let of = |text: &str| PathRule::new(text).for_operators().to_owned();
+        let of = |text: &str| RefusalRule::new(text).for_operators().to_owned();
         assert_eq!(of("close glob *.sql"), "close glob *.sql");
         assert_eq!(of("a\0b\nc\u{202e}"), "a\\u{0}b\\nc\\u{202e}");
         assert_eq!(of(&"x".repeat(LONGEST)).len(), LONGEST);
@@ -60,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_rule_is_not_printed() {
-        let printed = format!("{:?}", Some(PathRule::new("close glob *.sql")));
-        assert_eq!(printed, "Some(PathRule)");
+        let printed = format!("{:?}", Some(RefusalRule::new("close glob *.sql")));
+        assert_eq!(printed, "Some(RefusalRule)");
     }
 }
