@@ -96,26 +96,28 @@ fn differences_are_applied_and_named() {
         .replace("agents: 4", "agents: 5")
         .replace("scopes: [tools:read]", "scopes: [memory:write, tools:read]");
     let report = apply(&installation, &changed, &key, &["--json"]).json();
-    let change = |action: &str, kind: &str, name: &str, fields: &[&str]| {
-        let mut change = json!({ "action": action, "kind": kind, "name": name });
-        if !fields.is_empty() {
-            change["fields"] = json!(fields);
-        }
-        change
+    let value = |field: &str, before: Value, after: Value, left_out: bool| json!({ "field": field, "before": before, "after": after, "left_out": left_out });
+    let change = |kind: &str, name: &str, values: &[Value]| {
+        let fields: Vec<&Value> = values.iter().map(|value| &value["field"]).collect();
+        json!({ "action": "changed", "kind": kind, "name": name, "fields": fields, "values": values })
     };
     let id = key.split('_').nth(1).unwrap();
+    let name = value("name", json!("Acme"), json!("acme"), true);
+    let disabled = value("disabled", json!(false), json!(true), false);
+    let close = value("close", json!(["private/"]), json!([]), true);
+    let scopes = json!(["tools:read", "memory:write"]);
+    let scopes = value("scopes", json!(["tools:read"]), scopes, false);
+    let agents = value("agents", json!(4), json!(5), false);
     let changes = [
-        change("changed", "tenant", "acme", &["name", "disabled"]),
-        change("changed", "project", "acme/site", &["close"]),
-        change("restored", "project", "acme/docs", &[]),
-        change(
-            "changed",
-            "key",
-            &format!("acme/ci {id}"),
-            &["scopes", "agents"],
-        ),
+        change("tenant", "acme", &[name, disabled]),
+        change("project", "acme/site", &[close]),
+        json!({ "action": "restored", "kind": "project", "name": "acme/docs" }),
+        change("key", &format!("acme/ci {id}"), &[scopes, agents]),
     ];
-    let wanted = json!({ "dry_run": false, "changes": changes, "unchanged": 1 });
+    let warning = "project acme/site: close is left out, so [private/] becomes [], and callers may see more: write it \
+                   to keep it";
+    let wanted =
+        json!({ "dry_run": false, "changes": changes, "warnings": [warning], "unchanged": 1 });
     assert_eq!(report, wanted);
     assert_eq!(
         apply(&installation, &changed, &key, &[]).ok(),
@@ -147,6 +149,37 @@ fn a_dry_run_says_the_same_and_changes_nothing() {
     assert_eq!(dry["dry_run"], true);
     assert_eq!(dry["changes"].as_array().unwrap().len(), 5, "{dry}");
     assert_eq!(everything(&installation), before);
+}
+
+#[test]
+fn a_dry_run_shows_what_is_reset_because_it_is_left_out() {
+    let (installation, key) = (Installation::new(), generated());
+    apply(&installation, FILE, &key, &[]).ok();
+    let less = "tenants: [{slug: acme, projects: [{slug: site, open: [.env.example]}], \
+                keys: [{label: ci, from_env: ACME_CI, scopes: [tools:read], agents: 4}]}]";
+    let id = key.split('_').nth(1).unwrap();
+    let why = "and callers may see more: write it to keep it";
+    let reset = "(left out, so reset)";
+    let shown = apply(&installation, less, &key, &["--dry-run"]).ok();
+    let wanted = format!(
+        "changed tenant acme\n  name: Acme → acme {reset}\n\
+         changed project acme/site\n  name: Site → the slug {reset}\n  \
+         allow: [docs/**] → the built-in list {reset}\n  open: [] → [.env.example]\n  \
+         close: [private/] → [] {reset}\n\
+         changed key acme/ci {id}\n  projects: [site] → all {reset}\n  families: [files] → all {reset}\n  \
+         default_project: site → none {reset}\n  expires: 2099-01-31T00:00:00Z → never {reset}\n\
+         warning: project acme/site: allow is left out, so [docs/**] becomes the built-in list, {why}\n\
+         warning: project acme/site: close is left out, so [private/] becomes [], {why}\n\
+         warning: key acme/ci {id}: projects is left out, so [site] becomes all, {why}\n\
+         warning: key acme/ci {id}: families is left out, so [files] becomes all, {why}\n\
+         unchanged 0\ndry run: nothing was changed\n"
+    );
+    assert_eq!(shown, wanted);
+    // What is written is no reset, though its value is the default.
+    let empty = less.replace("slug: site, ", "slug: site, close: [], ");
+    let shown = apply(&installation, &empty, &key, &["--dry-run"]).ok();
+    assert!(shown.contains("  close: [private/] → []\n"), "{shown}");
+    assert!(!shown.contains("close is left out"), "{shown}");
 }
 
 #[test]
