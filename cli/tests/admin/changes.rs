@@ -66,8 +66,19 @@ fn a_command_leaves_who_changed_what_and_how_it_was_before() {
             && shown.contains("there are more: add `--before "),
         "{shown}"
     );
-    let of_nobody = installation.run("audit changes nobody").ok();
-    assert_eq!(of_nobody, "no changes\n");
+    let of_nobody = installation.run("audit changes nobody").refusal();
+    let wanted = "there is no tenant \"nobody\", and no record of one";
+    assert!(of_nobody.contains(wanted), "{of_nobody}");
+    let later = installation
+        .run("audit changes acme --since 2099-01-01")
+        .ok();
+    assert_eq!(later, "no changes\n");
+    installation.run("limits set acme month=1000").ok();
+    let shown = installation.run("audit changes acme --limit 1").ok();
+    assert!(
+        shown.contains("added: of=month, level=tenant, month=1000"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -146,6 +157,10 @@ fn records_outlive_their_tenant_and_are_in_the_transaction_of_the_change() {
     let actions: Vec<&Value> = told["changes"].as_array().unwrap().iter().collect();
     let actions: Vec<&Value> = actions.iter().map(|it| &it["record"]["action"]).collect();
     assert_eq!(actions, ["removed", "changed", "added"]);
+    let later = installation
+        .run("audit changes acme --since 2099-01-01")
+        .ok();
+    assert_eq!(later, "no changes\n", "an erased tenant has records");
     installation.sql(
         "begin; insert into tenants (slug, name) values ('zeta', 'zeta'); rollback; \
          insert into tenants (slug, name) values ('beta', 'beta')",
