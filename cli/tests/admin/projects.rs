@@ -208,6 +208,18 @@ fn a_removed_project_keeps_its_slug_until_it_is_purged_and_can_come_back() {
 }
 
 #[test]
+fn an_empty_name_is_seen_in_the_refusal() {
+    let installation = with_acme();
+    let nameless = CommandResult::of(
+        installation
+            .archway()
+            .args(["project", "remove", "acme", ""]),
+    );
+    let nameless = nameless.refusal();
+    assert!(nameless.contains("there is no project \"\";"), "{nameless}");
+}
+
+#[test]
 fn invalid_arguments_are_refused_by_name() {
     let installation = with_acme();
     installation.run("project add acme site").ok();
@@ -234,8 +246,11 @@ fn invalid_arguments_are_refused_by_name() {
             .refusal()
             .contains("control characters")
     );
-    let elsewhere = refusal("project add acme docs --path /tmp");
-    assert!(elsewhere.contains("<repos>/acme/docs"), "{elsewhere}");
+    let elsewhere = refusal("project add acme docs --repo /tmp");
+    assert!(
+        elsewhere.contains("<repos>/acme/docs") && elsewhere.contains("--repo"),
+        "{elsewhere}"
+    );
     assert_eq!(
         installation.json("project list acme")["projects"]
             .as_array()
