@@ -172,29 +172,6 @@ fn settings_made_by_command_outlive_a_restart() {
 }
 
 #[test]
-fn a_project_of_dev_is_refused_with_advice_that_works() {
-    let home = Home::new();
-    let dev = home.start("site");
-    for options in ["", "--allow-protocol file"] {
-        let add = format!("project add dev docs --git file:///srv/docs {options}");
-        let refusal = home.run(&add).refusal();
-        assert!(refusal.contains("name a folder"), "{refusal}");
-        assert!(!refusal.contains("--allow-protocol"), "{refusal}");
-    }
-    for option in ["--repo", "--path"] {
-        let add = format!("project add dev docs {option} https://host.example/docs.git");
-        let refusal = home.run(&add).refusal();
-        assert!(refusal.contains("a URL goes to --git"), "{refusal}");
-    }
-    let folder = format!(
-        "project add dev docs --repo {}",
-        home.path("handbook").display()
-    );
-    home.run(&folder).ok();
-    dev.stop();
-}
-
-#[test]
 fn names_are_the_folders_until_a_command_sets_others() {
     let home = Home::new();
     std::fs::create_dir(home.path("My Site")).unwrap();

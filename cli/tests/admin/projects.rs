@@ -208,18 +208,6 @@ fn a_removed_project_keeps_its_slug_until_it_is_purged_and_can_come_back() {
 }
 
 #[test]
-fn an_empty_name_is_seen_in_the_refusal() {
-    let installation = with_acme();
-    let nameless = CommandResult::of(
-        installation
-            .archway()
-            .args(["project", "remove", "acme", ""]),
-    );
-    let nameless = nameless.refusal();
-    assert!(nameless.contains("there is no project \"\";"), "{nameless}");
-}
-
-#[test]
 fn invalid_arguments_are_refused_by_name() {
     let installation = with_acme();
     installation.run("project add acme site").ok();
