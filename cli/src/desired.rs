@@ -6,6 +6,7 @@
 // In the order of use.
 mod apply;
 mod compare;
+mod field_change;
 mod report;
 
 use archway_gateway::terms::Level;
@@ -52,6 +53,8 @@ pub(crate) struct DesiredProject {
     /// `None`: unchanged, or the built-in rules for a new project.
     pub(crate) globs: Option<Globs>,
     pub(crate) source: DesiredSource,
+    /// The fields that the file leaves out, as it calls them.
+    pub(crate) left_out: Vec<&'static str>,
 }
 
 /// Where a project's repository comes from.
@@ -88,6 +91,8 @@ pub(crate) struct DesiredKey {
     /// The whole key, well-formed.
     pub(crate) text: SecretString,
     pub(crate) terms: KeyRequest,
+    /// The fields that the file leaves out, as it calls them.
+    pub(crate) left_out: Vec<&'static str>,
     /// `None`: unchanged.
     pub(crate) limits: Option<Vec<DesiredLimit>>,
 }

@@ -25,6 +25,7 @@ pub use audit::{AuditChain, ExportPosition};
 pub use census::{Census, ReportedProcess, ReportedWorker};
 pub use connections::ConnectionRow;
 pub use error::TenantError;
+pub(crate) use error::visible;
 pub use indexes::IndexState;
 pub use issue::{IssuedKey, generate_key, key_id};
 pub use keys::{Key, KeyRequest, KeyState};
@@ -38,7 +39,7 @@ pub use project_sources::MirroredProject;
 pub use projects::{Project, ProjectSettings};
 pub use prune::AuditCuts;
 pub use sources::{MirrorRow, OutOfUseRow, ProjectSource, SourceRow};
-pub use tenant::Tenant;
+pub use tenant::{Tenant, TenantState};
 pub use usage::{UsageQuery, UsageRow};
 
 // The administered objects, then the rules and errors they share.

@@ -11,7 +11,7 @@ use archway_proto::{chain::Chain, misleading::visible_json};
 use axum::{
     Router,
     extract::State,
-    response::{IntoResponse, Response},
+    response::{IntoResponse, Redirect, Response},
     routing::{get, post},
 };
 use http::{StatusCode, header};
@@ -78,6 +78,7 @@ pub(crate) fn port(listener: TcpListener, admin: Arc<Admin>) -> Port {
     if console {
         router = router
             .route("/console", get(console::answer))
+            .route("/console/", get(async || Redirect::permanent("/console")))
             .route("/console/sign-out", post(console::answer))
             .route("/console/{*page}", get(console::answer));
     }

@@ -136,6 +136,21 @@ async fn code_is_found_by_meaning_and_shown_from_the_indexed_commit() {
 }
 
 #[tokio::test]
+async fn results_without_a_word_of_the_query_say_so() {
+    let (stack, client) = indexed(repo()).await;
+    // The glob lets all pass, however dissimilar.
+    let query = |text: &str| json!({ "query": text, "path_glob": "**" });
+    let reply = search(&stack, &client, query("zebra xylophone")).await;
+    assert_eq!(results(&reply).len(), 2);
+    let note = reply.structured()["note"].as_str().unwrap();
+    assert!(note.contains("no result has a word of the query"), "{note}");
+    assert!(reply.text().contains(note), "{}", reply.text());
+    let reply = search(&stack, &client, query("zebra temperature")).await;
+    assert_eq!(results(&reply).len(), 2);
+    assert!(reply.structured().get("note").is_none());
+}
+
+#[tokio::test]
 async fn a_new_commit_is_found_within_seconds_and_removed_code_is_not() {
     let (stack, client) = indexed(repo()).await;
     search(&stack, &client, json!({ "query": "weather report" })).await;

@@ -5,6 +5,7 @@
 
 // In the order in which a file passes them.
 mod document;
+mod left_out;
 mod from_document;
 
 use std::collections::BTreeMap;
@@ -25,8 +26,9 @@ use document::{Document, DocumentError, LARGEST_FILE};
 
 /// Make the database match a file: tenants, limits, projects, connections and keys.
 ///
-/// The file is the truth about what it lists: an omitted field has its default, except for
-/// `disabled`, `pool` and `limits`, which stay unchanged. Applied a second time, it changes nothing.
+/// The file is the truth about what it lists: an omitted field is reset to its default, except for
+/// `disabled`, `pool` and `limits`, which stay unchanged. --dry-run shows each field before and after.
+/// Applied a second time, it changes nothing.
 /// A key's secret is not in the file: `from_env` names the variable that holds a key made by
 /// `archway key generate`, unless --key-file names a file for it. A new key there succeeds the one
 /// with the same label, which stays good until it is revoked.

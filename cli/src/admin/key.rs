@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use archway_proto::catalog::Scope;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Subcommand, value_parser};
+use uuid::Uuid;
 
 use super::AdminError;
 use super::connect::{Installation, KeySecret};
@@ -67,9 +68,9 @@ pub(super) fn key_id(text: &str) -> Result<String, String> {
 struct IssueArgs {
     #[command(flatten)]
     of: OfTenant,
-    /// A name for people.
-    #[arg(long, default_value = "", hide_default_value = true)]
-    label: String,
+    /// A name for people, which access rules may name, too [default: none].
+    #[arg(long, value_parser = label)]
+    label: Option<String>,
     /// When it ends: 90d, 2027-01-31 (that day's first moment in UTC) or RFC 3339 [default: never].
     #[arg(long, value_name = "END", value_parser = value_parser!(KeyEnd))]
     expires: Option<KeyEnd>,
@@ -147,9 +148,11 @@ pub async fn run(args: KeyArgs) -> Result<(), AdminError> {
             let key = installation.change(async |tx, _| {
                 issue.secret.check(tx, &secret).await?;
                 let tenant = tx.find_tenant(issue.of.slug()).await?;
-                Ok(tx.issue_key(tenant, &secret, &issue.terms()).await?)
+                let key = tx.issue_key(tenant, &secret, &issue.terms()).await?;
+                Ok((key, warning(tx, tenant, issue.of.slug()).await?))
             });
-            print(&NewKeyAnswer::stored(&key.await?), json)
+            let (key, warning) = key.await?;
+            print(&NewKeyAnswer::stored(&key, warning), json)
         }
         KeyCommand::List { selector } => {
             let list = installation.read(async |tx, _| {
@@ -181,6 +184,20 @@ pub async fn run(args: KeyArgs) -> Result<(), AdminError> {
     }
 }
 
+/// What to say of a new key that is refused at once.
+async fn warning(
+    tx: &mut TenantsTx,
+    tenant: Uuid,
+    slug: &str,
+) -> Result<Option<String>, TenantError> {
+    let is_disabled = tx.tenant_state(tenant).await?.is_disabled;
+    Ok(is_disabled.then(|| {
+        format!(
+            "tenant {slug} is disabled: its keys are refused until `archway tenant enable {slug}`"
+        )
+    }))
+}
+
 /// A key of this tenant. Another tenant's key is reported like an unknown one.
 pub(super) async fn of_tenant(
     tx: &mut TenantsTx,
@@ -205,6 +222,11 @@ async fn revoke(tx: &mut TenantsTx, id: &str, tenant: Option<&str>) -> Result<bo
     tx.revoke_key(id).await
 }
 
+fn label(text: &str) -> Result<String, &'static str> {
+    let text = Some(text.to_owned()).filter(|text| !text.trim().is_empty());
+    text.ok_or("a label is not empty, since access rules name keys by it; leave --label out for a key without one")
+}
+
 fn scope_parser() -> impl TypedValueParser<Value = Scope> {
     PossibleValuesParser::new(Scope::ALL.map(Scope::name)).try_map(|name| {
         let unknown = || format!("there is no scope {name}");
@@ -223,7 +245,7 @@ impl OfTenant {
 impl IssueArgs {
     fn terms(&self) -> KeyRequest {
         KeyRequest {
-            label: self.label.clone(),
+            label: self.label.clone().unwrap_or_default(),
             scopes: self.scopes.clone(),
             projects: self.projects.clone(),
             families: self.families.clone(),

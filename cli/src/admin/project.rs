@@ -243,8 +243,8 @@ impl ProjectName {
 
     fn has_no_path(&self) -> AdminError {
         AdminError::Refused(format!(
-            "--path is for the projects of `archway dev` (tenant {}): elsewhere a project is the \
-             folder <repos>/{}/{} that the workers mount",
+            "--path (or --repo) names a folder, which only `archway dev` serves (tenant {}): elsewhere a project \
+             is the folder <repos>/{}/{} that the workers mount, or mirrored from the URL that --git names",
             dev::TENANT,
             self.tenant,
             self.slug

@@ -2,11 +2,14 @@
 
 use archway_proto::chain::Chain;
 use archway_sync::credentials::check_name;
-use archway_sync::remote::{AllowedProtocols, Protocol, RemoteUrl, check_reference};
+use archway_sync::remote::{
+    AllowedProtocols, Protocol, RemoteUrl, RemoteUrlError, check_reference,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::AdminError;
+use crate::dev::ProjectsError;
 use crate::tenants::ProjectSource;
 
 /// What `archway sync` may use besides https and ssh.
@@ -79,8 +82,14 @@ impl SourceText {
         if let Some(reference) = &self.reference {
             check_reference(reference).map_err(refused)?;
         }
+        let remote = RemoteUrl::parse(&self.url, allowed);
+        let remote = remote.map_err(|error| match error {
+            // The rules of `archway dev`, which no option widens.
+            RemoteUrlError::Protocol if allowed.loopback_http => ProjectsError::Protocol.into(),
+            error => refused(error),
+        });
         Ok(ProjectSource {
-            remote: RemoteUrl::parse(&self.url, allowed).map_err(refused)?,
+            remote: remote?,
             reference: self.reference.clone(),
             credential: self.credential.clone(),
             ca_file: self.ca_file.clone(),

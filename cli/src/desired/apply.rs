@@ -16,10 +16,12 @@ use archway_gateway::secrets::RootSecret;
 use uuid::Uuid;
 
 use super::compare::{differing_settings, differing_terms};
+use super::field_change::FieldChange;
 use super::report::ApplyReport;
 use super::{DesiredKey, DesiredProject, DesiredState, DesiredTenant, Prune, ReconcileError};
 use crate::tenants::{
     Key, KeyState, LimitOwner, Project, ProjectSettings, SourceRow, TenantError, TenantsTx, key_id,
+    visible,
 };
 
 /// Applies the desired state and reports the changes. `secret` is required if keys are listed.
@@ -90,22 +92,22 @@ impl Applier<'_> {
             found => found?,
         };
         let mut fields = Vec::new();
-        let current = Some(self.tx.tenant_name(id).await?);
-        let name = desired.name.over(&current);
+        let current = self.tx.tenant_state(id).await?;
+        let name = desired.name.over(&Some(current.name.clone()));
         let name = name.as_ref().unwrap_or(slug);
-        if current.as_ref() != Some(name) {
+        if let Some(change) = FieldChange::of("name", &current.name, name) {
             self.tx.rename_tenant(id, name).await?;
-            fields.push("name");
+            fields.push(change.among(desired.left_out()));
         }
         if let Some(disabled) = desired.disabled
             && self.tx.set_disabled(id, disabled).await?
         {
-            fields.push("disabled");
+            fields.extend(FieldChange::of("disabled", &!disabled, &disabled));
         }
         if let Some(pool) = &desired.pool
             && self.tx.set_pool(id, pool).await?
         {
-            fields.push("pool");
+            fields.extend(FieldChange::of("pool", &current.pool, pool));
         }
         self.report.add_comparison("tenant", slug, fields);
         Ok(id)
@@ -197,14 +199,14 @@ impl Applier<'_> {
             self.tx.restore_project(tenant, &desired.slug).await?;
         }
         let settings = desired.over(&current.settings);
-        let mut fields = differing_settings(&settings, &current.settings);
+        let left_out = &desired.left_out;
+        let mut fields = differing_settings(&current.settings, &settings, left_out);
         if !fields.is_empty() {
             self.tx.set_project(current.id, &settings).await?;
         }
         let which = (tenant, current.id);
-        if self.source(which, &desired.source, source).await? {
-            fields.push("git");
-        }
+        let git = self.source(which, &desired.source, source).await?;
+        fields.extend(git.map(|change| change.among(left_out)));
         if restored {
             self.report.add_action("restored", "project", name);
         }
@@ -231,7 +233,7 @@ impl Applier<'_> {
             self.report.add_action("created", "key", &name);
             return Ok(());
         };
-        let mut fields = differing_terms(&desired.terms, &old.terms);
+        let mut fields = differing_terms(&old.terms, &desired.terms, &desired.left_out);
         if fields.is_empty() {
             // A project that the terms name may have been removed since they were stored.
             self.tx.checked(tenant, &desired.terms).await?;
@@ -239,7 +241,7 @@ impl Applier<'_> {
             self.tx.set_key(&id, &desired.terms).await?;
         }
         if self.tx.confirm_key(secret, &desired.text).await? {
-            fields.push("hash");
+            fields.push(FieldChange::of_secret("hash"));
         }
         self.report.add_comparison("key", &name, fields);
         Ok(())
@@ -289,6 +291,6 @@ impl Applier<'_> {
 
 /// For `map_err`: names the refused entry.
 fn refused(kind: &'static str, name: &str) -> impl FnOnce(TenantError) -> ReconcileError {
-    let place = format!("{kind} {name}");
+    let place = format!("{kind} {}", visible(name));
     move |source| ReconcileError::Refused { place, source }
 }

@@ -1,6 +1,9 @@
 //! The report of what applying the desired state changed, in the order of the changes.
 
+use archway_gateway::terms::{MEMORY, MONTH};
 use serde::Serialize;
+
+use super::field_change::FieldChange;
 
 /// What was changed.
 #[derive(Debug, Default, Serialize)]
@@ -8,6 +11,9 @@ pub(crate) struct ApplyReport {
     /// Whether the changes were rolled back.
     pub(crate) dry_run: bool,
     changes: Vec<Change>,
+    /// What the file leaves out that hid something before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
     /// How many entries were as desired already.
     unchanged: u64,
 }
@@ -20,6 +26,9 @@ struct Change {
     /// The changed fields; empty for actions such as `created`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     fields: Vec<&'static str>,
+    /// What these fields were and are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    values: Vec<FieldChange>,
     /// A limit's value before and after.
     #[serde(flatten)]
     number: Option<NumberChange>,
@@ -29,6 +38,8 @@ struct Change {
 struct NumberChange {
     before: u32,
     after: u32,
+    #[serde(skip)]
+    unit: &'static str,
 }
 
 impl ApplyReport {
@@ -37,34 +48,41 @@ impl ApplyReport {
         self.changed(action, kind, name, Vec::new());
     }
 
-    /// Records an entry that already matched (no `fields`), or the fields that were changed.
+    /// Records an entry that already matched (no `values`), or the fields that were changed.
     pub(super) fn add_comparison(
         &mut self,
         kind: &'static str,
         name: &str,
-        fields: Vec<&'static str>,
+        values: Vec<FieldChange>,
     ) {
-        if fields.is_empty() {
+        if values.is_empty() {
             self.unchanged += 1;
-        } else {
-            self.changed("changed", kind, name, fields);
+            return;
         }
+        let warnings = values.iter().flat_map(FieldChange::warnings);
+        let warnings = warnings.map(|warning| format!("{kind} {name}: {warning}"));
+        self.warnings.extend(warnings);
+        self.changed("changed", kind, name, values);
     }
 
-    /// Records a changed limit.
-    pub(super) fn add_limit_change(
-        &mut self,
-        kind: &'static str,
-        name: &str,
-        before: u32,
-        after: u32,
-    ) {
+    /// Records a changed limit of something.
+    pub(super) fn add_limit_change(&mut self, name: &str, of: &str, (before, after): (u32, u32)) {
+        let unit = match of {
+            MONTH => "units a month",
+            MEMORY => "MiB in all",
+            _ => "a minute",
+        };
         self.changes.push(Change {
             action: "changed",
-            kind,
+            kind: "limit",
             name: name.to_owned(),
             fields: vec!["per_minute"],
-            number: Some(NumberChange { before, after }),
+            values: Vec::new(),
+            number: Some(NumberChange {
+                before,
+                after,
+                unit,
+            }),
         });
     }
 
@@ -73,13 +91,14 @@ impl ApplyReport {
         action: &'static str,
         kind: &'static str,
         name: &str,
-        fields: Vec<&'static str>,
+        values: Vec<FieldChange>,
     ) {
         self.changes.push(Change {
             action,
             kind,
             name: name.to_owned(),
-            fields,
+            fields: values.iter().map(|change| change.field).collect(),
+            values,
             number: None,
         });
     }
@@ -89,6 +108,7 @@ impl ApplyReport {
     /// One line per change, for people.
     pub(crate) fn text(&self) -> String {
         let mut lines: Vec<String> = self.changes.iter().map(Change::text).collect();
+        lines.extend(self.warnings.iter().map(|text| format!("warning: {text}")));
         lines.push(format!("unchanged {}", self.unchanged));
         if self.dry_run {
             lines.push("dry run: nothing was changed".to_owned());
@@ -102,12 +122,18 @@ impl Change {
         let Change {
             action, kind, name, ..
         } = self;
-        match (&self.number, self.fields.as_slice()) {
-            (Some(NumberChange { before, after }), _) => {
-                format!("{action} {kind} {name}: {before} to {after} a minute")
-            }
-            (None, []) => format!("{action} {kind} {name}"),
-            (None, fields) => format!("{action} {kind} {name}: {}", fields.join(", ")),
+        let mut text = format!("{action} {kind} {name}");
+        if let Some(NumberChange {
+            before,
+            after,
+            unit,
+        }) = self.number
+        {
+            text = format!("{text}: {before} to {after} {unit}");
         }
+        for change in &self.values {
+            text = format!("{text}\n  {}", change.text());
+        }
+        text
     }
 }

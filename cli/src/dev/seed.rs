@@ -143,6 +143,7 @@ fn desired_state(
     let key = |terms| DesiredKey {
         text: api_key.clone(),
         terms,
+        left_out: Vec::new(),
         limits: None,
     };
     let project = |(slug, name): (&str, Option<&str>)| DesiredProject {
@@ -150,6 +151,7 @@ fn desired_state(
         slug: slug.to_owned(),
         name: DesiredName::AtFirst(name.map(str::to_owned)),
         globs: None,
+        left_out: Vec::new(),
     };
     DesiredState {
         tenants: vec![DesiredTenant {

@@ -28,7 +28,11 @@ pub enum TenantError {
         slug: String,
     },
     /// No object has this name.
-    #[error("there is no {kind} {name}; `{}` lists what exists", list_of(kind))]
+    #[error(
+        "there is no {kind} {}; `{}` lists what exists",
+        visible(name),
+        list_of(kind)
+    )]
     Missing {
         /// `tenant`, `project` or `key`.
         kind: &'static str,
@@ -145,6 +149,14 @@ pub enum TenantError {
 
 /// SQLSTATE of a lock timeout, and of a deadlock that the database ended.
 const NO_LOCK: [&str; 2] = ["55P03", "40P01"];
+
+/// A name, which is in quotes if it is empty.
+pub(crate) fn visible(name: &str) -> &str {
+    match name {
+        "" => "\"\"",
+        _ => name,
+    }
+}
 
 /// The command that lists objects of a kind.
 fn list_of(kind: &str) -> &'static str {

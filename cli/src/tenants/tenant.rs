@@ -32,6 +32,17 @@ pub struct Tenant {
     pub live_keys: u64,
 }
 
+/// What may change about a tenant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TenantState {
+    /// Its display name.
+    pub name: String,
+    /// The worker pool that serves it.
+    pub pool: String,
+    /// Whether all its credentials are refused.
+    pub is_disabled: bool,
+}
+
 impl TenantsTx {
     /// Creates a tenant; without a name it shows its slug.
     pub async fn create_tenant(
@@ -95,12 +106,16 @@ impl TenantsTx {
             .ok_or_else(|| missing("tenant", slug))
     }
 
-    /// A tenant's display name.
-    pub async fn tenant_name(&mut self, tenant: Uuid) -> Result<String, TenantError> {
-        sqlx::query_scalar!("select name from tenants where id = $1", tenant)
-            .fetch_one(&mut *self.tx)
-            .await
-            .map_err(query("find a tenant"))
+    /// A tenant's display name, its pool, and whether it is disabled.
+    pub async fn tenant_state(&mut self, tenant: Uuid) -> Result<TenantState, TenantError> {
+        sqlx::query_as!(
+            TenantState,
+            r#"select name, pool, disabled_at is not null as "is_disabled!" from tenants where id = $1"#,
+            tenant
+        )
+        .fetch_one(&mut *self.tx)
+        .await
+        .map_err(query("find a tenant"))
     }
 
     /// Changes a tenant's display name.
@@ -153,14 +168,7 @@ impl TenantsTx {
     /// [`TenantError::InUse`] unless it is disabled.
     pub async fn purge_tenant(&mut self, slug: &str) -> Result<(), TenantError> {
         let tenant = self.find_tenant(slug).await?;
-        let is_disabled = sqlx::query_scalar!(
-            r#"select disabled_at is not null as "is!" from tenants where id = $1"#,
-            tenant
-        )
-        .fetch_one(&mut *self.tx)
-        .await
-        .map_err(query("find a tenant"))?;
-        if !is_disabled {
+        if !self.tenant_state(tenant).await?.is_disabled {
             return Err(TenantError::InUse {
                 kind: "tenant",
                 slug: slug.to_owned(),

@@ -96,26 +96,28 @@ fn differences_are_applied_and_named() {
         .replace("agents: 4", "agents: 5")
         .replace("scopes: [tools:read]", "scopes: [memory:write, tools:read]");
     let report = apply(&installation, &changed, &key, &["--json"]).json();
-    let change = |action: &str, kind: &str, name: &str, fields: &[&str]| {
-        let mut change = json!({ "action": action, "kind": kind, "name": name });
-        if !fields.is_empty() {
-            change["fields"] = json!(fields);
-        }
-        change
+    let value = |field: &str, before: Value, after: Value, left_out: bool| json!({ "field": field, "before": before, "after": after, "left_out": left_out });
+    let change = |kind: &str, name: &str, values: &[Value]| {
+        let fields: Vec<&Value> = values.iter().map(|value| &value["field"]).collect();
+        json!({ "action": "changed", "kind": kind, "name": name, "fields": fields, "values": values })
     };
     let id = key.split('_').nth(1).unwrap();
+    let name = value("name", json!("Acme"), json!("acme"), true);
+    let disabled = value("disabled", json!(false), json!(true), false);
+    let close = value("close", json!(["private/"]), json!([]), true);
+    let scopes = json!(["tools:read", "memory:write"]);
+    let scopes = value("scopes", json!(["tools:read"]), scopes, false);
+    let agents = value("agents", json!(4), json!(5), false);
     let changes = [
-        change("changed", "tenant", "acme", &["name", "disabled"]),
-        change("changed", "project", "acme/site", &["close"]),
-        change("restored", "project", "acme/docs", &[]),
-        change(
-            "changed",
-            "key",
-            &format!("acme/ci {id}"),
-            &["scopes", "agents"],
-        ),
+        change("tenant", "acme", &[name, disabled]),
+        change("project", "acme/site", &[close]),
+        json!({ "action": "restored", "kind": "project", "name": "acme/docs" }),
+        change("key", &format!("acme/ci {id}"), &[scopes, agents]),
     ];
-    let wanted = json!({ "dry_run": false, "changes": changes, "unchanged": 1 });
+    let warning = "project acme/site: close is left out, so [private/] becomes [], and callers may see more: write it \
+                   to keep it";
+    let wanted =
+        json!({ "dry_run": false, "changes": changes, "warnings": [warning], "unchanged": 1 });
     assert_eq!(report, wanted);
     assert_eq!(
         apply(&installation, &changed, &key, &[]).ok(),

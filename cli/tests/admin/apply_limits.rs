@@ -68,7 +68,10 @@ fn limits_that_differ_change_and_unlisted_ones_go_by_pruning_only() {
         .replace("session: {hello: 5}", "key: {hello: 6}");
     let report = apply(&installation, &changed, &key, &["--json"]).json();
     let changes = json!([
-        { "action": "changed", "kind": "tenant", "name": "acme", "fields": ["pool"] },
+        {
+            "action": "changed", "kind": "tenant", "name": "acme", "fields": ["pool"],
+            "values": [{ "field": "pool", "before": "own", "after": "shared", "left_out": false }],
+        },
         {
             "action": "changed", "kind": "limit", "name": "acme key grep_codebase",
             "fields": ["per_minute"], "before": 120, "after": 60,

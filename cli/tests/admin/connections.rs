@@ -165,7 +165,8 @@ fn connections_and_urls_of_a_file_are_applied_changed_and_pruned() {
         .replace("legacy-*", "old-*");
     assert_eq!(
         apply(&edited, &[]),
-        "changed project acme/site: git\nchanged connection acme/org: settings\nunchanged 2\n"
+        "changed project acme/site\n  git: {ref: main} → {ref: next}\nchanged connection acme/org\n  \
+         settings: {exclude: [legacy-*]} → {exclude: [old-*]}\nunchanged 2\n"
     );
     let reference = "select reference from sources";
     assert_eq!(installation.texts(reference), ["next"]);
@@ -174,7 +175,8 @@ fn connections_and_urls_of_a_file_are_applied_changed_and_pruned() {
                 connections: [{name: org, github: {org: acme}, exclude: [old-*]}]}]";
     assert_eq!(
         apply(less, &[]),
-        "changed project acme/site: git\nunchanged 2\n"
+        "changed project acme/site\n  git: {url: https://git.example.com/acme/site, ref: next, credential: host} → \
+         a folder (left out, so reset)\nunchanged 2\n"
     );
     assert_eq!(installation.texts(reference), Vec::<String>::new());
     let connections = "select name from connections where removed_at is null order by 1";

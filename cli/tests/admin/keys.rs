@@ -79,6 +79,21 @@ fn issuing_a_key_says_to_store_it_and_uses_the_defaults() {
 }
 
 #[test]
+fn a_key_of_a_disabled_tenant_is_issued_with_a_warning() {
+    let installation = with_acme();
+    installation.run("tenant disable acme").ok();
+    let why = "tenant acme is disabled: its keys are refused until `archway tenant enable acme`";
+    let shown = installation.run("key issue acme").ok();
+    assert!(shown.ends_with(&format!("warning: {why}\n")), "{shown}");
+    assert_eq!(installation.json("key issue acme")["warning"], why);
+    let list = installation.file("tenants.txt", "acme\n");
+    let out = list.replace("tenants.txt", "keys");
+    let each = format!("key issue --each {list} --out {out}");
+    let shown = installation.run(&each).ok();
+    assert!(shown.ends_with(&format!("warning: {why}\n")), "{shown}");
+}
+
+#[test]
 fn invalid_rights_of_a_key_are_refused_by_name() {
     let installation = with_acme();
     installation.run("project remove acme docs").ok();

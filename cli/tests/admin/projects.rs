@@ -234,8 +234,11 @@ fn invalid_arguments_are_refused_by_name() {
             .refusal()
             .contains("control characters")
     );
-    let elsewhere = refusal("project add acme docs --path /tmp");
-    assert!(elsewhere.contains("<repos>/acme/docs"), "{elsewhere}");
+    let elsewhere = refusal("project add acme docs --repo /tmp");
+    assert!(
+        elsewhere.contains("<repos>/acme/docs") && elsewhere.contains("--repo"),
+        "{elsewhere}"
+    );
     assert_eq!(
         installation.json("project list acme")["projects"]
             .as_array()

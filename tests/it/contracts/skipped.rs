@@ -45,7 +45,22 @@ async fn a_glob_that_fits_no_file_is_not_taken_for_a_pattern_that_is_nowhere() {
         reply.structured()["message"].as_str().unwrap().to_owned()
     };
     let nowhere = message(json!({ "pattern": "nail" })).await;
-    assert_eq!(nowhere, "No matches found for pattern 'nail'");
+    let none = "No matches found for pattern 'nail'.";
+    assert_eq!(
+        nowhere,
+        format!(
+            "{none} It is a regular expression within one line: try a shorter one, or plain text by search_files"
+        )
+    );
+    for (name, narrow) in [
+        ("case_sensitive", json!(true)),
+        ("file_pattern", json!("*.txt")),
+    ] {
+        let mut arguments = json!({ "pattern": "nail" });
+        arguments[name] = narrow;
+        let nowhere = message(arguments).await;
+        assert_eq!(nowhere, format!("{none} Try it without {name}"));
+    }
     let unfit = message(json!({ "pattern": "needle", "file_pattern": "*.rs" })).await;
     assert_eq!(
         unfit,

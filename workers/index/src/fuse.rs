@@ -47,8 +47,10 @@ pub struct Candidate {
     pub location: ChunkLocation,
     /// Cosine of its vector and the query's; `None` if only words matched.
     pub semantic: Option<f32>,
-    /// Score by words, scaled to 0 to 1 within the list.
+    /// Score by words, scaled to 0 to 1 within the list: also 0 for the least of those with a word of the query.
     pub lexical: f32,
+    /// Whether it has a word of the query.
+    pub has_word: bool,
     /// Combined score, from 0; about 1 at most.
     pub fused: f32,
 }
@@ -225,6 +227,7 @@ fn add(
             candidate.semantic = Some(most.max(hit.score));
         } else {
             candidate.lexical = candidate.lexical.max(scaled);
+            candidate.has_word = true;
         }
     }
 }
@@ -253,6 +256,7 @@ impl Candidate {
             location: hit.location.clone(),
             semantic: None,
             lexical: 0.0,
+            has_word: false,
             fused: 0.0,
         }
     }

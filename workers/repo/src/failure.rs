@@ -83,7 +83,7 @@ fn fault_of(error: &RepoError) -> (Fault, &'static str) {
         ),
         RepoError::Blocked { .. } => (
             Fault::AccessDenied,
-            "secrets, dependencies and git's own data are not served; read other files",
+            "secrets, dependencies, git's own data and what this project closes are not served; read other files",
         ),
         RepoError::Outside { .. } => (
             Fault::AccessDenied,

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::admin::print::Answer;
 use crate::admin::source_text::SourceText;
+use crate::tenants::KeyRequest;
 
 /// The largest file, in bytes: about 200,000 tenants with a project and a key each.
 pub(super) const LARGEST_FILE: usize = 64 << 20;
@@ -78,12 +79,10 @@ pub(super) struct ProjectEntry {
     pub(super) name: Option<String>,
     /// Globs that `read_repo_file` may read; the built-in list if omitted.
     pub(super) allow: Option<Vec<String>>,
-    /// Globs that allow names which are blocked by default.
-    #[serde(default)]
-    pub(super) open: Vec<String>,
-    /// Globs that block further names; they win over `open`.
-    #[serde(default)]
-    pub(super) close: Vec<String>,
+    /// Globs that allow names which are blocked by default; none if omitted.
+    pub(super) open: Option<Vec<String>>,
+    /// Globs that block further names, and win over `open`; none if omitted.
+    pub(super) close: Option<Vec<String>>,
     /// Its repository, which `archway sync` mirrors. If omitted, somebody puts it into the folder.
     pub(super) git: Option<SourceText>,
 }
@@ -118,19 +117,18 @@ pub(super) struct KeyEntry {
     pub(super) from_env: String,
     /// What it may do; reading and writing memory if omitted. `admin` grants nothing on the MCP
     /// endpoint.
-    #[serde(default = "reading_and_writing")]
+    #[serde(default)]
     #[schemars(schema_with = "scopes_schema")]
-    pub(super) scopes: Vec<Scope>,
+    pub(super) scopes: Option<Vec<Scope>>,
     /// The projects it may read; all of the tenant's if omitted.
     pub(super) projects: Option<Vec<String>>,
     /// The tool families it may call; all if omitted.
     pub(super) families: Option<Vec<String>>,
     /// The project of calls that name none.
     pub(super) default_project: Option<String>,
-    /// How many agents share it.
-    #[serde(default = "one")]
+    /// How many agents share it; 1 if omitted.
     #[schemars(range(min = 1, max = 10_000))]
-    pub(super) agents: u32,
+    pub(super) agents: Option<u32>,
     /// Limits that differ from those of its tenant's keys; they also apply to its successors. If
     /// omitted, they stay unchanged, even with --prune.
     pub(super) limits: Option<KeyLimits>,
@@ -233,20 +231,12 @@ impl Answer for Schema {
     }
 }
 
-fn reading_and_writing() -> Vec<Scope> {
-    vec![Scope::ToolsRead, Scope::MemoryWrite]
-}
-
-fn one() -> u32 {
-    1
-}
-
 fn scopes_schema(_: &mut SchemaGenerator) -> schemars::Schema {
     json_schema!({
         "type": "array",
         "minItems": 1,
         "items": { "enum": Scope::ALL.map(Scope::name) },
-        "default": reading_and_writing(),
+        "default": KeyRequest::default().scopes,
     })
 }
 
@@ -269,10 +259,7 @@ mod tests {
         let tenant = &document.tenants[0];
         assert!(tenant.projects.is_none() && tenant.disabled.is_none());
         let key = &tenant.keys.as_ref().unwrap()[0];
-        assert_eq!(
-            (key.agents, key.scopes.as_slice()),
-            (1, &*reading_and_writing())
-        );
+        assert!(key.agents.is_none() && key.scopes.is_none());
     }
 
     #[test]

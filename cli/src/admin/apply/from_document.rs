@@ -169,9 +169,10 @@ fn project(
     checked: &mut Checked,
 ) -> Result<DesiredProject, ApplyError> {
     let place = format!("project {tenant}/{}", entry.slug);
-    let opened = checked.check_globs(true, entry.open.iter());
+    let left_out = entry.left_out();
+    let opened = checked.check_globs(true, entry.open.iter().flatten());
     opened.map_err(wrong(&place))?;
-    let others = entry.allow.iter().flatten().chain(&entry.close);
+    let others = entry.allow.iter().chain(&entry.close).flatten();
     let closed = checked.check_globs(false, others);
     closed.map_err(wrong(&place))?;
     let source = match entry.git {
@@ -188,9 +189,10 @@ fn project(
         name: DesiredName::Always(entry.name),
         globs: Some(Globs {
             allow: entry.allow,
-            open: entry.open,
-            close: entry.close,
+            open: entry.open.unwrap_or_default(),
+            close: entry.close.unwrap_or_default(),
         }),
+        left_out,
     })
 }
 
@@ -212,11 +214,11 @@ fn key(
     variable: &impl Fn(&str) -> Option<SecretString>,
     checked: &mut Checked,
 ) -> Result<DesiredKey, ApplyError> {
-    let place = format!("key {tenant}/{}", entry.label);
+    let (place, left_out) = (format!("key {tenant}/{}", entry.label), entry.left_out());
     if entry.label.is_empty() {
         return Err(wrong(&place)("a key in a file needs a label"));
     }
-    if entry.scopes.is_empty() {
+    if entry.scopes.as_ref().is_some_and(Vec::is_empty) {
         return Err(wrong(&place)("a key needs at least one scope"));
     }
     check_families(entry.families.as_deref()).map_err(wrong(&place))?;
@@ -244,18 +246,20 @@ fn key(
     let limits = limits.transpose()?;
     checked.add(place)?;
     checked.add(format!("the key with the id {id}"))?;
+    let default = KeyRequest::default();
     let terms = KeyRequest {
         label: entry.label,
-        scopes: entry.scopes,
+        scopes: entry.scopes.unwrap_or(default.scopes),
         projects: entry.projects,
         families: entry.families,
         default_project: entry.default_project,
-        agents: entry.agents,
+        agents: entry.agents.unwrap_or(default.agents),
         expires_at: expires.map(|end| end.0),
     };
     Ok(DesiredKey {
         text,
         terms: terms.sorted(),
+        left_out,
         limits,
     })
 }

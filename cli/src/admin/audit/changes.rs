@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use archway_gateway::audit::chain::hex;
 use archway_gateway::store::moment as moment_of;
+use archway_gateway::terms::{MEMORY, MONTH};
 use archway_proto::misleading::visible_json;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -20,7 +21,7 @@ use super::super::print::{Answer, moment, print, table};
 use super::super::tenant_selector::TenantSelector;
 use super::super::usage::read_since;
 use super::{exact, unwritten};
-use crate::tenants::{AdministrationQuery, AdministrationRecord, TenantsTx};
+use crate::tenants::{AdministrationQuery, AdministrationRecord, TenantError, TenantsTx};
 
 /// Columns that say little to people, as ids of 32 digits do. `--json` has them.
 const SELDOM_SHOWN: [&str; 4] = ["tenant_id", "project_id", "created_at", "secret_line"];
@@ -91,7 +92,11 @@ pub(super) async fn run(
             before: which.before,
             limit: i64::from(which.limit) + 1,
         };
-        Ok(tx.administration(&query).await?)
+        let rows = tx.administration(&query).await?;
+        if let (Some(slug), true) = (query.tenant, rows.is_empty()) {
+            was_ever(tx, slug).await?;
+        }
+        Ok(rows)
     });
     let mut rows = rows.await?;
     let limit = which.limit as usize;
@@ -101,6 +106,26 @@ pub(super) async fn run(
     let changes: Result<_, io::Error> = rows.into_iter().map(ExportedChange::new).collect();
     let changes = changes.map_err(unwritten)?;
     print(&Changes { changes, next }, installation.json)
+}
+
+/// Refuses the slug of a tenant that neither exists nor has records.
+async fn was_ever(tx: &mut TenantsTx, slug: &str) -> Result<(), AdminError> {
+    let any = AdministrationQuery {
+        tenant: Some(slug),
+        since: SystemTime::UNIX_EPOCH,
+        before: None,
+        limit: 1,
+    };
+    match tx.find_tenant(slug).await {
+        Err(TenantError::Missing { .. }) if tx.administration(&any).await?.is_empty() => {
+            Err(AdminError::Refused(format!(
+                "there is no tenant {slug:?}, and no record of one; `archway tenant list` lists what exists, \
+                 `archway audit changes` what was changed"
+            )))
+        }
+        Err(TenantError::Missing { .. }) => Ok(()),
+        found => Ok(found.map(drop)?),
+    }
 }
 
 /// Prints all records, one JSON object per line.
@@ -156,34 +181,45 @@ impl Change {
 
     /// The row: its table, and its project or the columns that name it.
     fn what(&self) -> String {
-        let named = self.project.clone().unwrap_or_else(|| pairs(&self.of));
+        let named = self.project.clone();
+        let named = named.unwrap_or_else(|| self.pairs(&self.of));
         format!("{} {named}", self.what).trim_end().to_owned()
     }
 
     /// What became of it: `changed: name=Site → name=Shop`.
     fn values(&self) -> String {
-        let (before, after) = (pairs(&self.before), pairs(&self.after));
+        let (before, after) = (self.pairs(&self.before), self.pairs(&self.after));
         let values = match self.action.as_str() {
             "changed" => format!("{before} → {after}"),
             _ => format!("{before}{after}"),
         };
         format!("{}: {values}", self.action)
     }
-}
 
-/// `name=Site, pool=shared`, without what is null or seldom shown.
-fn pairs(columns: &Map<String, Value>) -> String {
-    let columns = columns
-        .iter()
-        .filter(|(name, value)| !value.is_null() && !SELDOM_SHOWN.contains(&name.as_str()))
-        .filter(|(name, value)| *name != "id" || !is_uuid(value));
-    let columns: Vec<String> = columns
-        .map(|(name, value)| match value {
-            Value::String(text) => format!("{name}={text}"),
-            other => format!("{name}={other}"),
-        })
-        .collect();
-    columns.join(", ")
+    /// `name=Site, pool=shared`, without what is null or seldom shown.
+    fn pairs(&self, columns: &Map<String, Value>) -> String {
+        let columns = columns
+            .iter()
+            .filter(|(name, value)| !value.is_null() && !SELDOM_SHOWN.contains(&name.as_str()))
+            .filter(|(name, value)| *name != "id" || !is_uuid(value));
+        let columns = columns.map(|(name, value)| (self.shown(name), value));
+        let columns: Vec<String> = columns
+            .map(|(name, value)| match value {
+                Value::String(text) => format!("{name}={text}"),
+                other => format!("{name}={other}"),
+            })
+            .collect();
+        columns.join(", ")
+    }
+
+    /// A column's name. The month and memory have no minute, though their column is called so.
+    fn shown<'a>(&'a self, column: &'a str) -> &'a str {
+        let mut rows = [&self.of, &self.before, &self.after].into_iter();
+        match (column, rows.find_map(|row| row.get("of")?.as_str())) {
+            ("per_minute", Some(of @ (MONTH | MEMORY))) => of,
+            _ => column,
+        }
+    }
 }
 
 fn is_uuid(value: &Value) -> bool {
@@ -224,5 +260,8 @@ mod tests {
             ("acme", "limits level=key, of=total")
         );
         assert_eq!(change, "changed: per_minute=60 → per_minute=120");
+        let month = record.replace("total", "month");
+        let change: Change = serde_json::from_str(&month).unwrap();
+        assert_eq!(change.values(), "changed: month=60 → month=120");
     }
 }

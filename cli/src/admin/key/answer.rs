@@ -11,15 +11,18 @@ use crate::tenants::{IssuedKey, Key, KeyState};
 pub(super) struct NewKeyAnswer<'a> {
     id: &'a str,
     api_key: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
     #[serde(skip)]
     stored: bool,
 }
 
 impl<'a> NewKeyAnswer<'a> {
-    pub(super) fn stored(key: &'a IssuedKey) -> Self {
+    pub(super) fn stored(key: &'a IssuedKey, warning: Option<String>) -> Self {
         NewKeyAnswer {
             id: &key.id,
             api_key: key.api_key.expose_secret(),
+            warning,
             stored: true,
         }
     }
@@ -27,7 +30,7 @@ impl<'a> NewKeyAnswer<'a> {
     pub(super) fn unstored(key: &'a IssuedKey) -> Self {
         NewKeyAnswer {
             stored: false,
-            ..NewKeyAnswer::stored(key)
+            ..NewKeyAnswer::stored(key, None)
         }
     }
 }
@@ -37,11 +40,15 @@ impl Answer for NewKeyAnswer<'_> {
         if !self.stored {
             return self.api_key.to_owned();
         }
-        format!(
+        let text = format!(
             "key {}\n\n  {}\n\nstore it now: it can't be shown again\n\
              `archway settings` prints what to paste into clients",
             self.id, self.api_key
-        )
+        );
+        match &self.warning {
+            Some(warning) => format!("{text}\nwarning: {warning}"),
+            None => text,
+        }
     }
 }
 

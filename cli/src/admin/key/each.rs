@@ -11,7 +11,7 @@ use archway_gateway::secrets::RootSecret;
 use secrecy::ExposeSecret as _;
 use serde::Serialize;
 
-use super::IssueArgs;
+use super::{IssueArgs, warning};
 use crate::admin::AdminError;
 use crate::admin::connect::Installation;
 use crate::admin::input::read_text;
@@ -36,6 +36,8 @@ struct IssuedFile {
     /// The key's id.
     id: String,
     file: PathBuf,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
 }
 
 /// Issues a key to each tenant that `list` names, one slug a line, into `<folder>/<slug>`.
@@ -92,6 +94,7 @@ async fn issue_one(
         tenant: slug.to_owned(),
         id: key.id,
         file: file.to_owned(),
+        warning: warning(tx, tenant, slug).await?,
     })
 }
 
@@ -120,9 +123,11 @@ fn refused(path: &Path) -> impl FnOnce(io::Error) -> AdminError {
 impl Answer for IssuedKeys {
     fn text(&self) -> String {
         let (count, folder) = (self.keys.len(), self.folder.display());
-        format!(
+        let text = format!(
             "{count} keys issued, each in the file {folder}/TENANT\n\
              they can't be shown again: move them to where they are used"
-        )
+        );
+        let warnings = self.keys.iter().filter_map(|key| key.warning.as_ref());
+        warnings.fold(text, |text, it| format!("{text}\nwarning: {it}"))
     }
 }

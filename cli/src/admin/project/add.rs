@@ -29,6 +29,11 @@ pub(super) async fn add<'a>(
     (to, path): (&Connected, Option<&Path>),
 ) -> Result<ProjectChange<'a>, AdminError> {
     settings.check()?;
+    if path.is_some_and(|path| path.to_string_lossy().contains("://")) {
+        return Err(AdminError::Refused(
+            "--path (or --repo) names a folder of this machine; a URL goes to --git".to_owned(),
+        ));
+    }
     let source = source.source(to.dev.is_some())?;
     let tenant = tx.find_tenant(&which.tenant).await?;
     let settings = settings.over(ProjectSettings::default());

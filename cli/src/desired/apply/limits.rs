@@ -68,7 +68,7 @@ impl Applier<'_> {
             None => self.report.add_action("created", "limit", name),
             Some(before) if changed => {
                 self.report
-                    .add_limit_change("limit", name, before, *per_minute)
+                    .add_limit_change(name, of, (before, *per_minute))
             }
             Some(_) => self.report.add_comparison("limit", name, Vec::new()),
         }

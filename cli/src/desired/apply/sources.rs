@@ -6,29 +6,31 @@ use archway_sync::hosts::ConnectionSettings;
 use uuid::Uuid;
 
 use super::Applier;
+use crate::desired::compare::differing_source;
+use crate::desired::field_change::FieldChange;
 use crate::desired::{DesiredSource, ReconcileError};
 use crate::tenants::{ConnectionRow, SourceRow, TenantError};
 
 impl Applier<'_> {
-    /// Sets the source of a project. Returns whether that changed it.
+    /// Sets the source of a project. Returns what that changed.
     pub(super) async fn source(
         &mut self,
         which: (Uuid, Uuid),
         desired: &DesiredSource,
         current: Option<&SourceRow>,
-    ) -> Result<bool, TenantError> {
+    ) -> Result<Option<FieldChange>, TenantError> {
         let is_named = current.is_some_and(|current| current.connection.is_none());
         match desired {
-            DesiredSource::Mirror(source) if current.is_some_and(|it| it.is(source)) => Ok(false),
+            DesiredSource::Mirror(source) if current.is_some_and(|it| it.is(source)) => Ok(None),
             DesiredSource::Mirror(source) => {
                 self.tx.set_source(which, source).await?;
-                Ok(true)
+                Ok(Some(differing_source(current, Some(source))))
             }
             DesiredSource::Folder if is_named => {
                 self.tx.remove_source(which.1).await?;
-                Ok(true)
+                Ok(Some(differing_source(current, None)))
             }
-            DesiredSource::Folder | DesiredSource::Unchanged => Ok(false),
+            DesiredSource::Folder | DesiredSource::Unchanged => Ok(None),
         }
     }
 
@@ -50,10 +52,14 @@ impl Applier<'_> {
                 continue;
             }
             self.tx.set_connection(tenant, settings).await?;
-            match old {
-                Some(_) => (self.report).add_comparison("connection", &name, vec!["settings"]),
-                None => self.report.add_action("created", "connection", &name),
-            }
+            let Some(old) = old else {
+                self.report.add_action("created", "connection", &name);
+                continue;
+            };
+            let settings = serde_json::to_value(settings).unwrap_or_default();
+            let change = FieldChange::of_members("settings", &old.settings, &settings);
+            self.report
+                .add_comparison("connection", &name, change.into_iter().collect());
         }
         if self.prune.is_some() {
             for other in current.into_keys() {

@@ -35,7 +35,7 @@ impl Place {
         };
         let own = str::to_owned;
         match *parts {
-            [] | [""] => Some(Place::Overview),
+            [] => Some(Place::Overview),
             ["tenants"] => Some(Place::Tenants),
             ["calls"] => Some(Place::Calls),
             ["tenants", tenant] if is_slug(tenant) => Some(Place::Tenant(own(tenant))),

@@ -8,7 +8,7 @@ use super::{
     Console,
     address::{Place, Query},
     filter::{self, FIELDS},
-    outcome,
+    keys, outcome,
     page::pages,
     recent,
     table::{Cell, millis, section, table_of_named, thousands, unknown},
@@ -17,19 +17,53 @@ use crate::{
     recent::CallTimings,
     store::{
         Stores,
-        console::{AuditedCall, CallsPage},
+        console::{AuditedCall, CallFilter, CallsPage},
         moment,
     },
 };
 
 /// The list of the page of all calls.
 pub(super) async fn page(console: &Console, stores: &Stores, query: &Query) -> Markup {
-    let filter = filter::of(query);
+    let mut filter = filter::of(query);
+    let mut labelled = Vec::new();
+    if let (Some(tenant), Some(key)) = (&filter.tenant, &filter.key) {
+        labelled = keys::of_label(console, stores, (tenant, key)).await;
+        filter.key = labelled.first().or(Some(key)).cloned();
+    }
     let found = console
         .answered(stores.console_calls(&filter, filter::position(query)))
         .await;
+    let is_nothing = |found: &CallsPage| found.calls.is_empty() && found.next.is_none();
+    let hint = match found.as_ref().is_some_and(is_nothing) {
+        true => why_nothing(console, stores, &filter).await,
+        false => None,
+    };
     let kept: Vec<(&str, &str)> = FIELDS.iter().map(|name| (*name, query.get(name))).collect();
-    table_of(&Place::Calls, &kept, found.as_ref(), query)
+    html! {
+        @if let (Some(tenant), [youngest, others @ ..]) = (&filter.tenant, &labelled[..]) {
+            @if !others.is_empty() {
+                p {
+                    "Several keys have this label. These are the calls of the youngest, " (youngest) ". The others:"
+                    @for key in others { " " a href=(Place::Key(tenant.clone(), key.clone()).path()) { (key) } }
+                }
+            }
+        }
+        @if let Some(hint) = hint { p { (hint) } }
+        (table_of(&Place::Calls, &kept, found.as_ref(), query))
+    }
+}
+
+/// What may be wrong with a filter that matches no call.
+async fn why_nothing(console: &Console, stores: &Stores, filter: &CallFilter) -> Option<Markup> {
+    let Some(tenant) = &filter.tenant else {
+        let hint = html! { "A key is found by its label only together with its tenant, and by its id without." };
+        return filter.key.is_some().then_some(hint);
+    };
+    let known = console.answered(stores.console_tenant(tenant)).await?;
+    let list = Place::Tenants.path();
+    known.is_none().then(|| {
+        html! { "There is no tenant " (tenant) ": see the list of " a href=(list) { "tenants" } "." }
+    })
 }
 
 /// A page of calls. `kept` is the filter that links repeat.

@@ -62,6 +62,20 @@ pub(super) fn list(
     )
 }
 
+/// The ids of the keys of a tenant that have a label, the youngest first. A rotated key and its successors share theirs.
+pub(super) async fn of_label(
+    console: &Console,
+    stores: &Stores,
+    (tenant, label): (&str, &str),
+) -> Vec<String> {
+    // The list goes on with the first key of this label.
+    let listed = console.answered(stores.console_keys(tenant, None, (label, "")));
+    let mut keys = listed.await.map_or_else(Vec::new, |listed| listed.rows);
+    keys.retain(|row| row.label == label);
+    keys.sort_by_key(|row| row.created_seconds);
+    keys.into_iter().map(|row| row.id).collect()
+}
+
 /// The page of a key; `None` if the tenant has none with this id.
 pub(super) async fn one(
     console: &Console,

@@ -152,9 +152,12 @@ impl Tool for GrepCodebase {
             project: args.project,
             cursor: args.cursor,
         };
-        let has_glob = search.glob.is_some();
+        let narrowed = Narrowed {
+            by_glob: search.glob.is_some(),
+            by_case: args.case_sensitive,
+        };
         let message = |page: &MatchPage<GrepMatch>| {
-            (page.totals.matches == 0).then(|| no_match_message(page, &pattern, has_glob))
+            (page.totals.matches == 0).then(|| no_match_message(page, &pattern, narrowed))
         };
         search
             .run(cx, |page| answer(pattern.clone(), message(&page), page))
@@ -165,8 +168,15 @@ impl Tool for GrepCodebase {
 /// How many skipped projects the message explains.
 const MAX_REASONS: usize = 3;
 
+/// How the arguments narrow a search.
+#[derive(Clone, Copy, Default)]
+struct Narrowed {
+    by_glob: bool,
+    by_case: bool,
+}
+
 /// Explains why there is no match.
-fn no_match_message(page: &MatchPage<GrepMatch>, pattern: &str, has_glob: bool) -> String {
+fn no_match_message(page: &MatchPage<GrepMatch>, pattern: &str, narrowed: Narrowed) -> String {
     let message = if page.totals.incomplete {
         let advice = if page.has_next {
             ""
@@ -183,9 +193,17 @@ fn no_match_message(page: &MatchPage<GrepMatch>, pattern: &str, has_glob: bool) 
         let skipped = page.totals.files_skipped;
         format!("No matches found for pattern '{pattern}'; too large to search: {skipped}")
     } else if page.totals.files_searched > 0 {
-        format!("No matches found for pattern '{pattern}'")
+        let advice = match (page.skipped.is_empty() && !page.has_next, narrowed) {
+            (false, _) => "",
+            (true, Narrowed { by_case: true, .. }) => ". Try it without case_sensitive",
+            (true, Narrowed { by_glob: true, .. }) => ". Try it without file_pattern",
+            (true, _) => {
+                ". It is a regular expression within one line: try a shorter one, or plain text by search_files"
+            }
+        };
+        format!("No matches found for pattern '{pattern}'{advice}")
     } else {
-        let why = match (has_glob, page.projects) {
+        let why = match (narrowed.by_glob, page.projects) {
             (true, _) => "none fits file_pattern, or all that fit are excluded",
             (false, 1) => "the project has no files yet, or all are excluded",
             (false, _) => "the projects have no files yet, or all are excluded",
@@ -263,7 +281,7 @@ mod tests {
     }
 
     fn message(page: &MatchPage<GrepMatch>) -> String {
-        no_match_message(page, "x", false)
+        no_match_message(page, "x", Narrowed::default())
     }
 
     #[test]

@@ -69,6 +69,8 @@ impl IndexMatches {
             words_only_failure(found.vectors).map_or(Ok(()), Err)?;
         }
         let total = documented.len();
+        let is_hybrid = found.vectors == VectorUse::Used;
+        let is_wordless = !documented.iter().any(|found| found.candidate.has_word);
         let ranked = ranked(cx, documented).await;
         let (mut ranked, all_read) = with_notes(cx, ranked, limit).await;
         filter.hide_closed(&mut ranked);
@@ -78,6 +80,7 @@ impl IndexMatches {
             (found.vectors == VectorUse::Incomplete, NO_VECTORS),
             (!all_read, UNREAD),
             (filter.is_cut, CUT),
+            (is_hybrid && total > 0 && is_wordless, WORDLESS),
             (may_mean_files, FILES),
         ];
         let notes = notes.into_iter().filter(|(applies, _)| *applies);
@@ -85,7 +88,7 @@ impl IndexMatches {
             ranked,
             total,
             row: row(scope, indexes),
-            is_hybrid: found.vectors == VectorUse::Used,
+            is_hybrid,
             notes: notes.map(|(_, note)| note).collect(),
             left_out,
         })
@@ -202,6 +205,8 @@ const NO_VECTORS: &str = "the embedding service has not made the vectors of all 
     results are matched by words only";
 const UNREAD: &str = "discoveries and memory can't be read now, and are left out";
 const CUT: &str = "only the newest 10000 notes were searched";
+
+const WORDLESS: &str = "no result has a word of the query: these are the nearest by meaning, and may be about something else";
 
 const FILES: &str = "type finds what record_discovery and write_memory_entry noted; decisions, \
     patterns and guidelines that the repository keeps as files (ADRs) are found by \
