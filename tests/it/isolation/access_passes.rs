@@ -1,5 +1,5 @@
-//! Passes at a worker that say more of their owner's access than is true: a worker applies the rules of the tenant as
-//! they are, and the answers of hosts, so that no pass makes it show more than those give.
+//! Passes at a worker that say more of their owner's access than is true. A worker applies the rules of a tenant as they
+//! are, and the answers of hosts. So no pass makes it show more than those give.
 
 use std::slice;
 
