@@ -5,13 +5,19 @@
 //! beside the part that they test.
 
 mod access;
+mod access_passes;
 mod answers;
 mod caches;
+mod completion;
+mod cursors;
 mod database;
 mod definers;
+mod indexed;
 mod interleaved;
 mod links;
+mod many_principals;
 mod naming;
+mod near_symbols;
 mod passes;
 mod permissions;
 mod projects;
@@ -50,6 +56,8 @@ const ATTACKS: [Attack; 31] = [
     attack("private repository of a host that does not let the caller read it", "a mirror that shows more than its source (CWE-863)", &[
         ("tests/it/isolation/permissions.rs", "who_cannot_read_it_at_the_host_never_sees_it"),
         ("tests/it/isolation/permissions.rs", "who_lost_it_at_the_host_finds_nothing_of_it"),
+        ("tests/it/isolation/permissions.rs", "a_cursor_over_all_projects_shows_nothing_that_the_host_took"),
+        ("tests/it/isolation/access_passes.rs", "a_pass_that_says_nothing_of_hosts_shows_nothing_that_they_guard"),
         ("tests/it/isolation/permissions.rs", "an_account_is_who_has_the_login_now"),
         ("tests/it/isolation/permissions.rs", "an_answer_counts_for_the_grace_of_its_connection_alone"),
         ("tests/it/isolation/permissions.rs", "rules_and_the_host_both_have_to_give_it"),
@@ -61,6 +69,8 @@ const ATTACKS: [Attack; 31] = [
         ("tests/it/isolation/access.rs", "a_project_is_there_for_the_families_that_rules_give_alone"),
         ("tests/it/isolation/access.rs", "tokens_get_what_their_groups_and_subjects_get"),
         ("tests/it/isolation/access.rs", "a_change_of_rules_is_in_force_at_each_gateway"),
+        ("tests/it/isolation/many_principals.rs", "each_of_many_keys_sees_what_a_plain_model_of_the_rules_gives_it"),
+        ("tests/it/isolation/indexed.rs", "no_search_finds_files_or_notes_of_a_project_that_rules_hide"),
     ]),
     attack("session id of another tenant", "session hijacking: MCP servers that took an id for a credential (CWE-384)", &[
         ("tests/it/sessions.rs", "a_forged_or_foreign_handle_is_not_found"),
@@ -105,6 +115,8 @@ const ATTACKS: [Attack; 31] = [
     ]),
     attack("stolen pass of lesser rights", "scopes that only the front end checks (OWASP API5, CWE-862)", &[
         ("tests/it/isolation/passes.rs", "a_pass_buys_at_a_worker_no_more_than_its_owner_may"),
+        ("tests/it/isolation/access_passes.rs", "a_pass_with_rules_that_do_not_hold_shows_nothing_they_gave"),
+        ("tests/it/isolation/access_passes.rs", "a_holder_cannot_add_a_rule_to_a_pass"),
     ]),
     attack("cache keys without a tenant", "organisations shown each other's data by a hosted MCP server (CWE-524)", &[
         ("tests/it/isolation/caches.rs", "caches_of_a_commit_never_serve_another_tenant_with_the_same_commit"),
@@ -115,6 +127,8 @@ const ATTACKS: [Attack; 31] = [
     attack("counts and near names of a shared search index", "an index over all repositories, filtered after the look-up (CWE-203, CWE-1230)", &[
         ("tests/it/isolation/search_index.rs", "a_foreign_or_closed_word_is_searched_for_as_one_that_nobody_has"),
         ("tests/it/isolation/search_index.rs", "a_misspelt_path_is_never_answered_with_a_foreign_or_closed_name"),
+        ("tests/it/isolation/near_symbols.rs", "no_hint_names_a_symbol_that_the_caller_may_not_read"),
+        ("tests/it/isolation/indexed.rs", "no_search_finds_files_or_notes_of_a_project_that_rules_hide"),
     ]),
     attack("a shared cache of queries", "prompts and embeddings revealed by the time of a cache hit (CWE-208)", &[
         ("tests/it/isolation/caches.rs", "a_querys_vector_is_computed_and_cached_per_tenant"),
@@ -122,6 +136,7 @@ const ATTACKS: [Attack; 31] = [
     attack("cursor of another tenant, tool or project", "opaque is not secret: cursors that hold the query (CWE-639)", &[
         ("tests/it/isolation/projects.rs", "a_cursor_is_good_for_its_tenant_tool_and_arguments_only"),
         ("tests/it/isolation/projects.rs", "a_cursor_of_another_project_is_refused"),
+        ("tests/it/isolation/cursors.rs", "every_cursor_from_before_a_loss_is_refused"),
     ]),
     attack("another session's workflow", "state of agents stored under a guessable name (CWE-488)", &[
         ("tests/it/workflow.rs", "a_workflow_is_its_sessions_own"),
@@ -159,6 +174,7 @@ const ATTACKS: [Attack; 31] = [
     ]),
     attack("texts of errors that reveal existence", "different answers for foreign and for missing objects (CWE-204)", &[
         ("tests/it/isolation/refusals.rs", "every_tool_refuses_a_foreign_project_as_an_unknown_one"),
+        ("tests/it/isolation/completion.rs", "what_rules_hide_is_completed_as_what_does_not_exist"),
         ("tests/it/resources/callers.rs", "a_closed_resource_is_refused_by_name_whether_it_exists_or_not"),
         ("tests/it/audit/path_rules.rs", "each_tool_that_refuses_a_path_records_the_rule_and_never_says_it"),
         ("tests/it/prompts/callers.rs", "prompts_of_other_projects_are_named_by_slug_within_the_tenant"),

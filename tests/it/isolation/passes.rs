@@ -23,7 +23,7 @@ fn moment(from_now: i64) -> i64 {
 }
 
 /// The claims of a caller of acme with the scope to read.
-fn claims(stack: &Stack) -> Value {
+pub(super) fn claims(stack: &Stack) -> Value {
     json!({
         "iss": "archway-gateway", "aud": "archway-worker", "exp": moment(30),
         "tenant_id": stack.tenant_id("acme"), "tenant": "acme", "sub": "key:x",
@@ -32,7 +32,7 @@ fn claims(stack: &Stack) -> Value {
     })
 }
 
-fn but(mut claims: Value, name: &str, value: Value) -> Value {
+pub(super) fn but(mut claims: Value, name: &str, value: Value) -> Value {
     claims[name] = value;
     claims
 }
@@ -53,7 +53,7 @@ async fn ask(
     ask_for(stack, (method, params), headers).await
 }
 
-async fn ask_for(
+pub(super) async fn ask_for(
     stack: &Stack,
     (method, params): (Method, Value),
     headers: &[(&'static str, &str)],

@@ -92,6 +92,34 @@ async fn who_lost_it_at_the_host_finds_nothing_of_it() {
 }
 
 #[tokio::test]
+async fn a_cursor_over_all_projects_shows_nothing_that_the_host_took() {
+    let issuer = Issuer::start().await;
+    let stack = hosted(&issuer).await;
+    stack.host_says("acme", "vault", &[(7, "ada")], 0).await;
+    let ada = at_host(&stack, &issuer, Some("ada"));
+    until_sees(&stack, &ada, &ALL).await;
+    let mut pages = Vec::new();
+    for tool in ["search_files", "grep_codebase"] {
+        let mut arguments = json!({ "project": "*", "pattern": "e", "max_results": 1 });
+        let first = ada.call(tool, arguments.clone()).await;
+        assert_eq!(first.structured()["matches"][0]["project"], "vault");
+        arguments["cursor"] = first.structured()["cursor"].clone();
+        pages.push((tool, arguments));
+    }
+    stack.host_says("acme", "vault", &[(8, "bob")], 0).await;
+    until_sees(&stack, &ada, &OPEN).await;
+    // Rules are a part of what a cursor is bound to, and the host's answers are not. So the page goes on behind it.
+    for (tool, arguments) in pages {
+        let again = ada.call(tool, arguments).await;
+        assert_eq!(again.structured()["matches"], json!([]), "{tool}");
+        let wiki = json!({ "searched": 1, "remaining": 0, "skipped": [] });
+        assert_eq!(again.meta("projects"), &wiki, "{tool}");
+        let said = again.value().to_string();
+        assert!(!said.contains("vault"), "{tool}: {said}");
+    }
+}
+
+#[tokio::test]
 async fn an_account_is_who_has_the_login_now() {
     let issuer = Issuer::start().await;
     let stack = hosted(&issuer).await;
