@@ -10,21 +10,20 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use archway_proto::{
     catalog::{ToolEntry, ToolList},
     failure::Failure,
-    refusal_rule::RefusalRule,
 };
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    absence_log::AbsenceLog, caller::Principal, error::GatewayError, terms, upstream::Upstream,
-};
+use crate::{absence_log::AbsenceLog, terms, upstream::Upstream};
 use arguments::ArgumentRules;
 use error::CatalogError;
 
 pub(crate) use cache::CatalogCache;
+pub(crate) use callable::RefusedTool;
 
+mod callable;
 mod arguments;
 mod spellings;
 mod error;
@@ -64,16 +63,6 @@ impl Tool {
     pub(crate) fn takes(&self, argument: &str) -> bool {
         self.rules.takes(argument)
     }
-}
-
-/// Why a caller may not call a tool.
-pub(crate) struct RefusedTool {
-    /// The tool's name, if there is one: for operators.
-    pub(crate) tool: Option<Arc<str>>,
-    /// What refused it: for operators.
-    pub(crate) refused_by: RefusalRule,
-    /// What the caller reads.
-    pub(crate) error: GatewayError,
 }
 
 /// A whole catalogue, as one worker sent it.
@@ -122,65 +111,9 @@ impl ToolSet {
         Ok(tool_set)
     }
 
-    /// The tool of this name if the caller may call it, without a reason otherwise.
-    pub(crate) fn callable(&self, who: &Principal, name: &str) -> Option<&Arc<Tool>> {
-        let tool = self.tools.get(*self.by_name.get(name)?)?;
-        (who.covers_family(&tool.entry.family) && who.holds(tool.entry.scope)).then_some(tool)
-    }
-
-    /// The tool of this name if the caller may call it. The caller reads the same of a tool outside its families as of
-    /// one that does not exist.
-    pub(crate) fn find(&self, who: &Principal, name: &str) -> Result<Arc<Tool>, RefusedTool> {
-        let tool = self.by_name.get(name);
-        let Some(tool) = tool.and_then(|index| self.tools.get(*index)) else {
-            return Err(RefusedTool {
-                tool: None,
-                refused_by: RefusalRule::new("unknown tool"),
-                error: self.unknown(who, name),
-            });
-        };
-        let ToolEntry { family, scope, .. } = &tool.entry;
-        let (refused_by, error) = match who.covers_family(family) {
-            false => (who.family_hidden_by(family), self.unknown(who, name)),
-            true if who.holds(*scope) => return Ok(tool.clone()),
-            true => {
-                let lacked = format!("no scope {}", scope.name());
-                (RefusalRule::new(&lacked), who.lacks(*scope))
-            }
-        };
-        Err(RefusedTool {
-            tool: Some(tool.label.clone()),
-            refused_by,
-            error,
-        })
-    }
-
-    /// Suggests only tools that the caller may call, so that guessing reveals no names.
-    fn unknown(&self, who: &Principal, name: &str) -> GatewayError {
-        let known = || self.visible(who).map(|tool| tool.entry.name.as_str());
-        let hint = match archway_proto::nearest::to(name, known()) {
-            Some(nearest) => format!("did you mean {nearest}?"),
-            None if known().next().is_none() => {
-                "no tool is given to you: ask the operator for access".to_owned()
-            }
-            None => "call tools/list for the available tools".to_owned(),
-        };
-        GatewayError::UnknownTool {
-            name: name.to_owned(),
-            hint,
-        }
-    }
-
     /// All tools in the workers' order, for operators.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Tool>> {
         self.tools.iter()
-    }
-
-    /// The tools that the caller may call, in the workers' order.
-    pub(crate) fn visible<'a>(&'a self, who: &'a Principal) -> impl Iterator<Item = &'a Arc<Tool>> {
-        self.tools
-            .iter()
-            .filter(|tool| who.covers_family(&tool.entry.family) && who.holds(tool.entry.scope))
     }
 }
 
@@ -320,6 +253,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::{caller::Principal, error::GatewayError};
 
     fn entry(name: &str, family: &str, scope: Scope) -> Value {
         json!({

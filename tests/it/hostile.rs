@@ -4,6 +4,7 @@
 //! a panic, a 5xx or a dropped connection. All cases of a test share one connection, and after each case
 //! an honest request is answered on it.
 
+mod arguments;
 mod cases;
 mod mutations;
 mod slow;
@@ -11,8 +12,9 @@ mod slow;
 use std::{cell::RefCell, collections::BTreeSet};
 
 use e2e::{
-    Client,
+    Client, Stack,
     http::{Request, Response},
+    sample_calls,
 };
 use proptest::{
     prelude::*,
@@ -27,11 +29,14 @@ use tokio::{
 };
 
 use crate::serve;
+use arguments::arguments;
 use cases::Case;
 use mutations::{garbage, headers, members, mutated, nested};
 
 /// Cases of each property. All together take some seconds.
 const CASES: u32 = 250;
+/// Cases of each argument of each tool.
+const CASES_OF_ARGUMENT: u32 = 4;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Every permitted error code, with its permitted statuses.
 const CODES: [(i64, &[u16]); 6] = [
@@ -143,19 +148,50 @@ fn garbage_gets_a_well_formed_answer_and_the_connection_stays_usable() {
         ("any headers", headers()),
     ];
     for (name, cases) in properties {
-        let mut runner = TestRunner::new(Config {
-            cases: CASES,
-            failure_persistence: None,
-            max_shrink_iters: 500,
-            ..Config::default()
-        });
-        let tried = runner.run(&cases, |case| {
-            // A case that panics leaves no connection behind.
-            runtime.block_on(line.borrow_mut().try_case(&case))
-        });
-        tried.unwrap_or_else(|failed| panic!("{name}: {failed}"));
+        try_cases(&runtime, &line, (name, CASES), &cases);
     }
     assert_met(&line.borrow().seen);
+    assert_no_failure(&runtime, &stack);
+}
+
+#[test]
+fn any_value_of_any_argument_gets_a_well_formed_answer() {
+    let runtime = Runtime::new().unwrap();
+    let repo = sample_calls::fixture(e2e::Repo::new());
+    let (stack, client) = runtime.block_on(serve(repo));
+    let line = RefCell::new(Line {
+        client,
+        socket: None,
+        seen: BTreeSet::new(),
+    });
+    let arguments = arguments();
+    assert!(arguments.len() > 80, "{}", arguments.len());
+    for (name, cases) in &arguments {
+        try_cases(&runtime, &line, (name, CASES_OF_ARGUMENT), cases);
+    }
+    assert_no_failure(&runtime, &stack);
+}
+
+fn try_cases(
+    runtime: &Runtime,
+    line: &RefCell<Line>,
+    (name, cases): (&str, u32),
+    strategy: &BoxedStrategy<Case>,
+) {
+    let mut runner = TestRunner::new(Config {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: 500,
+        ..Config::default()
+    });
+    let tried = runner.run(strategy, |case| {
+        // A case that panics leaves no connection behind.
+        runtime.block_on(line.borrow_mut().try_case(&case))
+    });
+    tried.unwrap_or_else(|failed| panic!("{name}: {failed}"));
+}
+
+fn assert_no_failure(runtime: &Runtime, stack: &Stack) {
     let metrics = Request::new("GET", "/metrics");
     let metrics = runtime.block_on(metrics.send(stack.admin())).text();
     for bad in [r#"status="5"#, r#"outcome="internal_error""#] {

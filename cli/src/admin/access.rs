@@ -4,6 +4,7 @@
 
 mod answer;
 mod explain;
+mod explained;
 
 use archway_proto::access::Caller;
 use archway_proto::host_account::HostAccount;
@@ -17,7 +18,7 @@ use super::source_text::refused;
 use crate::tenants::AccessTerms;
 use answer::{AccessChange, RuleList};
 
-pub(super) use answer::age_text;
+pub(super) use explained::age_text;
 
 /// Arguments of `archway access`.
 #[derive(Debug, clap::Args)]
@@ -86,7 +87,7 @@ struct RuleArgs {
 #[derive(Debug, clap::Args)]
 struct CallerArgs {
     /// The holder of an API key with this label.
-    #[arg(long, value_name = "LABEL", required_unless_present = "subject")]
+    #[arg(long, value_name = "LABEL", required_unless_present_any = ["subject", "issuer"])]
     key: Option<String>,
     /// The subject of a token.
     #[arg(
@@ -97,7 +98,7 @@ struct CallerArgs {
     )]
     subject: Option<String>,
     /// The issuer's URL, exactly as its tokens have it in `iss`.
-    #[arg(long, value_name = "URL", conflicts_with = "key")]
+    #[arg(long, value_name = "URL", requires = "subject", conflicts_with = "key")]
     issuer: Option<String>,
     /// A group that the token names; several times for several.
     #[arg(long, value_name = "GROUP", conflicts_with = "key")]

@@ -5,6 +5,7 @@
 mod installation;
 
 mod access;
+mod access_answers;
 mod apply;
 mod apply_keys;
 mod apply_limits;

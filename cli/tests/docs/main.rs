@@ -22,6 +22,7 @@ mod inline_code;
 mod settings;
 mod samples;
 mod figures;
+mod limits;
 mod steps;
 mod expected_output;
 mod shell;

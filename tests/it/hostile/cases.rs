@@ -87,18 +87,23 @@ pub(super) fn message(modern: bool, kind: usize) -> Value {
         ),
     };
     if modern {
-        params["_meta"] = json!({
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": { "name": "e2e", "version": "1" },
-            "io.modelcontextprotocol/clientCapabilities": {},
-            "progressToken": 1,
-        });
+        params["_meta"] = modern_meta();
     }
     let mut message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
     if !method.starts_with("notifications/") {
         message["id"] = json!(1);
     }
     message
+}
+
+/// What a message of the modern era has in `_meta`.
+pub(super) fn modern_meta() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "e2e", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "progressToken": 1,
+    })
 }
 
 pub(super) fn honest() -> impl Strategy<Value = Case> {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::cases::{Case, honest, message};
 
 /// Any JSON, four levels deep at most.
-fn json_value() -> impl Strategy<Value = Value> {
+pub(super) fn json_value() -> impl Strategy<Value = Value> {
     let numbers = select(vec![
         json!(0),
         json!(-1),

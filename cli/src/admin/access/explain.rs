@@ -9,7 +9,8 @@ use archway_proto::access::{AccessRule, BASICS, covers_family, is_given};
 use archway_workers::access::CompiledRule;
 
 use super::CallerArgs;
-use super::answer::{Explained, ExplainedProject, HostAnswer, live_keys};
+use super::answer::live_keys;
+use super::explained::{Explained, ExplainedProject, HostAnswer};
 use crate::admin::AdminError;
 use crate::admin::connect::Installation;
 use crate::admin::input::families;
