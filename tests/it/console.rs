@@ -6,6 +6,7 @@ mod live;
 mod many;
 mod pages;
 mod pictures;
+mod rows;
 mod sign_in;
 
 use archway_gateway::terms::Level;

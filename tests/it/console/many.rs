@@ -38,6 +38,8 @@ async fn pages_of_calls_have_each_call_once_however_they_are_filtered() {
     for (query, traces) in [
         ("", expected(&["acme", "zeta"], |_| true)),
         ("tenant=acme", expected(&["acme"], |_| true)),
+        // Records of now; the others are one to three hours old.
+        ("tenant=acme&hours=1", expected(&["acme"], |i| i % 4 == 0)),
         (
             "outcome=failed",
             expected(&["acme", "zeta"], |i| i % 3 == 0),

@@ -1,0 +1,72 @@
+//! What a tenant's page says of its projects, keys and limits, and the overview of processes that are away.
+
+use sqlx::Executor;
+
+use super::{
+    has_row,
+    pages::{at, harness, once, owner},
+};
+
+const HEAD: &str = "1111111111111111111111111111111111111111";
+const INDEXED: &str = "2222222222222222222222222222222222222222";
+
+#[tokio::test]
+async fn a_project_is_shown_as_synced_and_its_index_as_behind() {
+    let stack = harness().start().await;
+    let pool = owner(&stack).await;
+    let mirrored = "insert into sources (project_id, tenant_id, url, host) \
+         select id, tenant_id, 'https://git.example/' || slug, 'git.example' from projects; \
+         insert into mirrors (project_id, tenant_id, place, state, head, fetched_at) \
+         select project_id, tenant_id, '', 'ok', '1111111111111111111111111111111111111111', now() - interval '5 minutes' from sources; \
+         insert into indexes (tenant_id, project_id, made_by, commit_id, indexed_at, edition, done, total) \
+         select tenant_id, id, 'test', '2222222222222222222222222222222222222222', now() - interval '3 hours', 1, 4, 4 from projects";
+    pool.execute(mirrored).await.unwrap();
+    let page = at(&stack, "/console/tenants/acme").await;
+    let behind = ["site", "ok, 5 min ago", "whole, 3 h 0 min ago"];
+    assert!(has_row(&page, &behind), "{page}");
+    assert!(page.contains("behind, at 2222222222"), "{page}");
+    let page = at(&stack, "/console/tenants/acme/projects/site").await;
+    for fact in ["https://git.example/site", HEAD, INDEXED] {
+        assert!(page.contains(fact), "{fact}: {page}");
+    }
+    let caught_up = "update indexes set commit_id = '1111111111111111111111111111111111111111'; \
+         update mirrors set state = 'auth_failed', message = 'the host refused the credential'";
+    pool.execute(caught_up).await.unwrap();
+    let page = at(&stack, "/console/tenants/acme").await;
+    assert!(!page.contains("behind, at"), "{page}");
+    let failed = ": the host refused the credential";
+    assert!(
+        page.contains("auth_failed") && page.contains(failed),
+        "{page}"
+    );
+}
+
+#[tokio::test]
+async fn a_key_has_its_agents_and_each_limit_says_who_set_it() {
+    let stack = harness().start().await;
+    let client = stack.client("acme");
+    client
+        .call("hello", serde_json::json!({}))
+        .await
+        .structured();
+    let key = client.key().split('_').nth(1).unwrap();
+    let page = once(&stack, "/console/tenants/acme", &["within the hour"]).await;
+    let agents = ["no label", key, "live", "within the hour", "1", "e2e 1"];
+    assert!(has_row(&page, &agents), "{page}");
+    let default = "default, for a key of one agent";
+    for limit in [
+        ["all", "key", "total", "1200 units", default],
+        ["all", "tenant", "month", "1,000 units a month", "set"],
+    ] {
+        assert!(has_row(&page, &limit), "{limit:?}: {page}");
+    }
+}
+
+#[tokio::test]
+async fn the_overview_says_in_words_that_workers_are_away() {
+    let mut stack = harness().start().await;
+    once(&stack, "/console?still", &["1 of 1 workers ready"]).await;
+    stack.stop_workers();
+    let page = once(&stack, "/console?still", &["0 of 1 workers ready"]).await;
+    assert!(!page.contains("1 of 1 workers ready"), "{page}");
+}
