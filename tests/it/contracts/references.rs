@@ -137,7 +137,7 @@ async fn pages_add_up_and_a_default_reply_fits() {
 async fn a_place_without_a_definition_is_refused() {
     let (_stack, client) = project().await;
     for (symbol, code) in [
-        ("app.py:99", "file_not_found"),
+        ("app.py:99", "invalid_line_range"),
         ("missing.py:1", "file_not_found"),
         (".env:1", "access_denied"),
         ("../x.py:1", "access_denied"),
@@ -171,6 +171,14 @@ async fn a_place_may_have_a_column_and_a_near_path_is_named() {
     // A use stands there: it means the name.
     let use_of = references(&client, json!({ "symbol": "app.py:5:14" })).await;
     assert_eq!(use_of["symbol"], "build");
+    let beyond = json!({ "symbol": "net/gate.py:9999" });
+    let beyond = client.call("find_references", beyond).await;
+    assert_eq!(beyond.code(), "invalid_line_range");
+    assert!(
+        beyond.text().contains("lines; call outline"),
+        "{}",
+        beyond.text()
+    );
     let misspelt = json!({ "name": "net/gaet.py:1" });
     let refused = client.call("find_references", misspelt).await;
     assert_eq!(refused.code(), "file_not_found");

@@ -80,6 +80,10 @@ async fn an_answer_without_definitions_says_what_to_do_next() {
             "of CirciutBreakr: did you mean `CircuitBreaker` (src/breaker.py:1)? Or call",
         ),
         (
+            json!({ "name": "CircuitBreaker.admti" }),
+            "of CircuitBreaker.admti: did you mean `CircuitBreaker.admit` (src/breaker.py:3)? Or call",
+        ),
+        (
             json!({ "name": "circuit_breaker" }),
             "did you mean `CircuitBreaker` (src/breaker.py:1)?",
         ),
@@ -256,16 +260,19 @@ async fn a_file_without_symbols_says_why_and_a_missing_one_what_is_near() {
     let repo = Repo::new()
         .file("a.md", "x")
         .file("big.py", &large)
-        .file("src/main.py", "");
+        .file("src/main.py", "")
+        .file("own/lib.rs", "fn own() {}\n");
     let (_stack, client) = serve(repo.commit()).await;
-    for (path, why) in [("a.md", "grammar"), ("big.py", "1048576")] {
+    for (path, why) in [
+        ("a.md", "grammar for this kind of file: call read_file"),
+        ("big.py", "1048576"),
+        ("own", "outline a file"),
+    ] {
         let outlined = client.call("outline", json!({ "path": path })).await;
         let outlined = both(&outlined);
         assert_eq!(outlined["symbols"], json!([]));
-        assert!(
-            outlined["reason"].as_str().unwrap().contains(why),
-            "{outlined}"
-        );
+        let reason = outlined["reason"].as_str().unwrap();
+        assert!(reason.contains(why), "{reason}");
     }
     let missing = client
         .call("outline", json!({ "path": "src/mian.py" }))
@@ -275,6 +282,18 @@ async fn a_file_without_symbols_says_why_and_a_missing_one_what_is_near() {
         missing.error()["details"]["nearest"],
         json!(["src/main.py"])
     );
-    let outside = client.call("outline", json!({ "path": "../x" })).await;
-    assert_eq!(outside.code(), "access_denied");
+    let outside = client.call("outline", json!({ "path": "../x" }));
+    assert_eq!(outside.await.code(), "access_denied");
+}
+
+#[tokio::test]
+async fn types_come_before_functions_and_variants_of_the_same_name() {
+    let repo = Repo::new()
+        .file("src/a.rs", "pub enum Kind {\n    Gate,\n}\n")
+        .file("src/b.rs", "pub fn Gate() {}\n")
+        .file("src/c.rs", "pub struct Gate;\n");
+    let (_stack, client) = serve(repo.commit()).await;
+    let found = find(&client, json!({ "name": "Gate" })).await;
+    let shown = places(&found).join(", ");
+    assert_eq!(shown, "Gate src/c.rs:1, Gate src/b.rs:1, Gate src/a.rs:2");
 }

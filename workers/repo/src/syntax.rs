@@ -13,17 +13,14 @@ mod failed;
 pub mod large_stack;
 mod readable;
 
-use std::{
-    ops::{ControlFlow, Range},
-    sync::Arc,
-};
+use std::{ops::ControlFlow, sync::Arc};
 
 use tokio::time::{Duration, Instant};
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
 use crate::{Cancel, RepoPath, Stopped};
 pub use error::SyntaxError;
-use failed::left_out;
+use failed::LeftOut;
 use large_stack::LargeStackThreads;
 
 /// The largest text that is parsed, in bytes.
@@ -36,8 +33,8 @@ const MAX_TIME: Duration = Duration::from_secs(2);
 /// part takes memory.
 const STACK: usize = MAX_BYTES * 256;
 
-/// Maximum number of concurrent parses. Each may take 200 MB, two hundred times the size of its
-/// text.
+/// Maximum number of concurrent parses. Each may take 200 MB, two hundred times the size of its text. A call
+/// that parses a text a second time holds its first tree meanwhile, and waits with it.
 const MAX_PARSES: usize = 4;
 
 /// Nodes visited between two checks for cancellation.
@@ -78,9 +75,8 @@ pub enum Language {
 pub struct Syntax<'a> {
     tree: Tree,
     text: &'a [u8],
-    unread: Vec<Range<usize>>,
-    /// The first byte that the grammar did not get.
-    left_out: Option<usize>,
+    /// What the grammar did not get.
+    left_out: LeftOut,
 }
 
 /// Whether a walk descends into a node.
@@ -143,7 +139,8 @@ impl Language {
     /// If the text is too large or takes too long, or the call was stopped.
     pub fn parse<'a>(self, text: &'a [u8], cancel: &Cancel) -> Result<Syntax<'a>, SyntaxError> {
         let syntax = Syntax::by_grammar(self.grammar(), text, cancel)?;
-        if !syntax.root().has_error() && !readable::is_misread(self, text) {
+        let failed = syntax.failed_bytes(self, cancel)?;
+        if failed == 0 {
             return Ok(syntax);
         }
         let Some(readable) = readable::readable(self, text, syntax.root()) else {
@@ -152,20 +149,19 @@ impl Language {
         let other = loop {
             match Syntax::by_grammar(self.grammar(), &readable.text, cancel) {
                 Err(SyntaxError::Busy) => cancel.check()?,
+                // So what is read of a large text can depend on the machine's load.
                 Err(SyntaxError::TooSlow) => return Ok(syntax),
                 other => break other?,
             }
         };
-        let (errors, others) = (syntax.error_bytes(cancel)?, other.error_bytes(cancel)?);
-        if others < errors || others == 0 {
-            return Ok(Syntax {
-                left_out: left_out(text, &readable.text),
-                tree: other.tree,
-                text,
-                unread: readable.unread,
-            });
+        if other.failed_bytes(self, cancel)? >= failed {
+            return Ok(syntax);
         }
-        Ok(syntax)
+        Ok(Syntax {
+            tree: other.tree,
+            text,
+            left_out: readable.left_out,
+        })
     }
 }
 
@@ -211,8 +207,7 @@ impl<'a> Syntax<'a> {
         Ok(Syntax {
             tree: parsed?,
             text,
-            unread: Vec::new(),
-            left_out: None,
+            left_out: LeftOut::default(),
         })
     }
 
@@ -224,12 +219,6 @@ impl<'a> Syntax<'a> {
     /// The root node.
     pub fn root(&self) -> Node<'_> {
         self.tree.root_node()
-    }
-
-    /// Words that are in no node, in bytes and in the order of the text: macros that the grammar does not
-    /// know, and what a condition of the preprocessor leaves out.
-    pub fn unread(&self) -> &[Range<usize>] {
-        &self.unread
     }
 
     /// A node's text, if it is UTF-8.
@@ -263,6 +252,13 @@ impl<'a> Syntax<'a> {
                 }
             }
         }
+    }
+
+    /// As [`Syntax::error_bytes`], and the bytes that are read without an error as what they are not.
+    fn failed_bytes(&self, language: Language, cancel: &Cancel) -> Result<usize, Stopped> {
+        let misread = readable::misread(language, self.text, self.root());
+        let misread: usize = misread.iter().map(ExactSizeIterator::len).sum();
+        Ok(self.error_bytes(cancel)? + misread)
     }
 
     /// The number of bytes that the grammar does not accept, and of tokens that it misses.

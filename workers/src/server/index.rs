@@ -18,7 +18,7 @@ use archway_store::Stores;
 const CONNECTIONS: u32 = 2;
 /// Version of the stored form. Changes with how texts are cut, how words are counted, and what
 /// vectors are computed from. Everything is then indexed again.
-const FORM: u32 = 3;
+const FORM: u32 = 4;
 
 /// Maximum length in bytes of a model's name that `made_by` contains unchanged. All of `made_by`
 /// may have 200.

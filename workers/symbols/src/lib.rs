@@ -37,6 +37,7 @@ use archway_repo::{
 pub use cache::{Parsed, SymbolCache};
 pub use query::{Match, NameQuery};
 pub use scopes::Scopes;
+pub use spelling::is_word;
 
 /// What kind of thing a name is defined as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -46,6 +46,15 @@ impl NameQuery {
         &self.name
     }
 
+    /// Another name in the same containers.
+    pub fn with_name(&self, name: &str) -> NameQuery {
+        NameQuery {
+            containers: self.containers.clone(),
+            is_glob: is_glob(name),
+            name: name.to_owned(),
+        }
+    }
+
     /// The same name in any container. `None` if it has none.
     pub fn in_any_container(&self) -> Option<NameQuery> {
         (!self.containers.is_empty()).then(|| NameQuery {

@@ -107,6 +107,7 @@ fn split(plain: &str) -> Vec<String> {
     parts.map(str::to_owned).collect()
 }
 
-pub(crate) fn is_word(c: char) -> bool {
+/// Whether names have this character.
+pub fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }

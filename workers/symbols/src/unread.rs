@@ -54,9 +54,8 @@ impl<'s> Unread<'s> {
 /// What stands before a word.
 pub(crate) fn receiver(text: &str, start: usize) -> Receiver {
     let before = text.get(..start).unwrap_or_default().trim_end();
-    if before.ends_with(['.', '>', ':']) {
-        Receiver::Unknown
-    } else {
-        Receiver::None
+    match [".", "->", "::"].iter().any(|sign| before.ends_with(sign)) {
+        true => Receiver::Unknown,
+        false => Receiver::None,
     }
 }

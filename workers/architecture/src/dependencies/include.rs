@@ -30,27 +30,17 @@ pub(super) fn find_imports(
         collector.add(text.map(Import::Include));
         Walk::Past
     })?;
-    if syntax.left_out_line().is_some() {
-        collector.add(left_out(syntax).map(Import::Include));
-    }
+    let unread = syntax.unread_directives().filter_map(quoted_name);
+    collector.add(unread.map(Import::Include));
     Ok(())
 }
 
-/// The names in lines that are in no node, as those in a list.
-fn left_out(syntax: &Syntax<'_>) -> impl Iterator<Item = String> {
-    let (root, mut at) = (syntax.root(), syntax.root().start_byte());
-    let lines = syntax.text(root).unwrap_or_default().split_inclusive('\n');
-    lines.filter_map(move |line| {
-        let code = line.trim_start();
-        let start = at + line.len() - code.len();
-        at += line.len();
-        let rest = code.strip_prefix('#')?.trim_start();
-        let quoted = rest.strip_prefix("include")?.trim_start();
-        let (name, _) = quoted.strip_prefix('"')?.split_once('"')?;
-        let node = root.descendant_for_byte_range(start, start + 1)?;
-        let is_text = matches!(node.kind(), "comment" | "raw_string_content");
-        (!is_text).then(|| name.to_owned())
-    })
+/// The name that a line includes.
+fn quoted_name(line: &str) -> Option<String> {
+    let rest = line.strip_prefix('#')?.trim_start();
+    let quoted = rest.strip_prefix("include")?.trim_start();
+    let (name, _) = quoted.strip_prefix('"')?.split_once('"')?;
+    Some(name.to_owned())
 }
 
 pub(super) fn resolve(name: &str, context: &ImportContext<'_>) -> Option<RepoPath> {
@@ -116,8 +106,8 @@ mod tests {
     #[test]
     fn names_in_lists_are_found_though_an_error_is_near() {
         let text = "int list[] = {\n# include \"a.inc\"\n  0,\n};\n/*\n#include \"b.inc\"\n*/\n\
-                    int f(void) { return g(1\n#if A\n, 2\n#endif\n); }\n";
-        let app = project(&[("main.c", text)], &["a.inc", "b.inc"]);
+                    int f(void) { return g(1\n#if A\n, 2\n#if 0\n#include \"c.inc\"\n#endif\n#endif\n); }\n";
+        let app = project(&[("main.c", text)], &["a.inc", "b.inc", "c.inc"]);
         assert_eq!(imports(&app, "main.c"), ["a.inc"]);
     }
 }

@@ -1,7 +1,27 @@
 //! Where a grammar failed: places of errors, and of what it did not get.
 
+use std::ops::Range;
+
 use super::{Syntax, Walk};
 use crate::{Cancel, Stopped};
+
+/// What of a text is in no node, in bytes.
+#[derive(Debug, Default)]
+pub(super) struct LeftOut {
+    /// Where the first code is.
+    start: Option<usize>,
+    /// Its words, in the order of the text: macros, and names in lines of the preprocessor.
+    pub(super) words: Vec<Range<usize>>,
+    /// Lines of the preprocessor, but none that are never compiled.
+    pub(super) directives: Vec<Range<usize>>,
+}
+
+impl LeftOut {
+    /// Notes that code is left out that begins here.
+    pub(super) fn note(&mut self, start: usize) {
+        self.start = Some(self.start.map_or(start, |first| first.min(start)));
+    }
+}
 
 impl Syntax<'_> {
     /// The 1-based line of the first syntax error; `None` without one.
@@ -26,13 +46,19 @@ impl Syntax<'_> {
     /// The 1-based line of the first code that is in no node, though there may be no error: a macro, a line
     /// of the preprocessor, or a branch that its condition leaves out. `None` if the tree has all.
     pub fn left_out_line(&self) -> Option<usize> {
-        let before = self.text.get(..self.left_out?)?;
+        let before = self.text.get(..self.left_out.start?)?;
         Some(memchr::memchr_iter(b'\n', before).count() + 1)
     }
-}
 
-/// The first byte that is replaced in `other` and no white space.
-pub(super) fn left_out(text: &[u8], other: &[u8]) -> Option<usize> {
-    let mut pairs = text.iter().zip(other);
-    pairs.position(|(byte, other)| byte != other && !byte.is_ascii_whitespace())
+    /// Words that are in no node, in bytes and in the order of the text: macros that the grammar does not
+    /// know, and what a condition of the preprocessor leaves out.
+    pub fn unread(&self) -> &[Range<usize>] {
+        &self.left_out.words
+    }
+
+    /// Lines of the preprocessor that are in no node, without those that are never compiled.
+    pub fn unread_directives(&self) -> impl Iterator<Item = &str> {
+        let lines = self.left_out.directives.iter();
+        lines.filter_map(|line| std::str::from_utf8(self.text.get(line.clone())?).ok())
+    }
 }

@@ -1,7 +1,7 @@
 //! Definitions of a name in one project, the best first.
 
 use archway_proto::failure::Failure;
-use archway_symbols::{Definition, Match, NameQuery};
+use archway_symbols::{Definition, Kind, Match, NameQuery};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -21,6 +21,8 @@ const MAX_ELSEWHERE: usize = 3;
 /// What is looked for.
 #[derive(Clone)]
 pub(super) struct Wanted {
+    /// The name as it was given.
+    pub(super) asked: String,
     pub(super) name: NameQuery,
     pub(super) kind: Option<SymbolKind>,
     pub(super) glob: Option<String>,
@@ -44,6 +46,9 @@ pub(in crate::tools) struct FoundSymbol {
     generated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) project: Option<String>,
+    /// The name with its containers.
+    #[serde(skip)]
+    pub(super) qualified: String,
 }
 
 impl FoundSymbol {
@@ -63,7 +68,7 @@ impl FoundSymbol {
 }
 
 /// The place of a definition in the order: what is smaller comes first.
-type Rank = (bool, Match, bool, bool, bool);
+type Rank = (bool, Match, bool, bool, bool, u8);
 
 /// Definitions of one project.
 pub(super) struct FoundSymbols {
@@ -88,48 +93,31 @@ pub(super) fn find(
     wanted: &Wanted,
     count: usize,
 ) -> Result<FoundSymbols, Failure> {
-    let mut found = find_in(sources, wanted, count)?;
-    let anywhere = wanted.name.in_any_container();
-    let is_narrowed = anywhere.is_some() || wanted.kind.is_some();
-    if is_narrowed && found.total == 0 && !found.is_late {
-        let wanted = Wanted {
-            name: anywhere.unwrap_or_else(|| wanted.name.clone()),
-            kind: None,
-            ..wanted.clone()
-        };
-        found.elsewhere = find_in(sources, &wanted, MAX_ELSEWHERE)?.symbols;
-    }
-    Ok(found)
-}
-
-/// As [`find`], in the containers that are asked for alone.
-///
-/// # Errors
-/// As those of [`find`].
-pub(super) fn find_in(
-    sources: &Sources<'_>,
-    wanted: &Wanted,
-    count: usize,
-) -> Result<FoundSymbols, Failure> {
     let pattern = wanted.name.line_pattern();
     let candidates = sources.candidates(pattern, false, wanted.glob.as_deref())?;
-    let mut best = Best {
-        found: Vec::new(),
-        total: 0,
-        count,
-    };
+    let anywhere = wanted.name.in_any_container();
+    let anywhere = anywhere.as_ref().unwrap_or(&wanted.name);
+    let (mut best, mut elsewhere) = (Best::of(count), Best::of(MAX_ELSEWHERE));
     let is_partial = sources.each(&candidates.files, |source| {
-        best.add(source, wanted);
+        best.add(source, &wanted.name, wanted.kind);
+        if best.total == 0 {
+            elsewhere.add(source, anywhere, None);
+        }
         Ok(best.total < MAX_TOTAL)
     })?;
     let is_incomplete = candidates.is_incomplete || is_partial || best.total >= MAX_TOTAL;
-    best.cut();
+    let is_late = is_incomplete && sources.is_late()?;
+    let total = best.total.min(MAX_TOTAL);
+    let has_elsewhere = total == 0 && !is_late;
     Ok(FoundSymbols {
-        symbols: best.found.into_iter().map(|(_, symbol)| symbol).collect(),
-        total: best.total.min(MAX_TOTAL),
-        elsewhere: Vec::new(),
+        symbols: best.into_symbols(),
+        total,
+        elsewhere: match has_elsewhere {
+            true => elsewhere.into_symbols(),
+            false => Vec::new(),
+        },
         is_incomplete,
-        is_late: is_incomplete && sources.is_late()?,
+        is_late,
     })
 }
 
@@ -143,18 +131,27 @@ struct Best {
 }
 
 impl Best {
-    fn add(&mut self, source: &Source, wanted: &Wanted) {
+    fn of(count: usize) -> Best {
+        Best {
+            found: Vec::new(),
+            total: 0,
+            count,
+        }
+    }
+
+    /// Adds the definitions of a file that have a name, and a kind if one is asked for.
+    fn add(&mut self, source: &Source, name: &NameQuery, wanted_kind: Option<SymbolKind>) {
         let path = source.path.display();
         let symbols = &source.parsed.symbols;
         let is_generated =
             symbols.is_generated || archway_repo::is_generated(source.path.as_bytes());
         let is_test_file = role(&path) == "test";
         for definition in &symbols.definitions {
-            let Some(matched) = wanted.name.matches(definition, &path) else {
+            let Some(matched) = name.matches(definition, &path) else {
                 continue;
             };
             let kind = SymbolKind::from(definition.kind);
-            if wanted.kind.is_some_and(|wanted| wanted != kind) {
+            if wanted_kind.is_some_and(|wanted| wanted != kind) {
                 continue;
             }
             let rank = (
@@ -163,9 +160,13 @@ impl Best {
                 is_test_file || definition.is_test,
                 !definition.is_exported,
                 !definition.is_whole,
+                kind_rank(definition.kind),
             );
-            self.found
-                .push((rank, symbol(definition, &path, is_generated)));
+            let symbol = FoundSymbol {
+                qualified: definition.qualified(source.parsed.language),
+                ..symbol(definition, &path, is_generated)
+            };
+            self.found.push((rank, symbol));
             self.total += 1;
         }
         if self.found.len() > self.count * 2 + SLACK {
@@ -178,6 +179,20 @@ impl Best {
         // Files are in order already, and so are the definitions of each.
         self.found.sort_by_key(|(rank, _)| *rank);
         self.found.truncate(self.count);
+    }
+
+    fn into_symbols(mut self) -> Vec<FoundSymbol> {
+        self.cut();
+        self.found.into_iter().map(|(_, symbol)| symbol).collect()
+    }
+}
+
+/// Types come first, then functions, then constants, variants of an enumeration and the rest.
+fn kind_rank(kind: Kind) -> u8 {
+    match kind {
+        kind if kind.is_type() || kind == Kind::Type => 0,
+        kind if kind.is_callable() => 1,
+        _ => 2,
     }
 }
 
@@ -194,5 +209,6 @@ fn symbol(definition: &Definition, path: &str, generated: bool) -> FoundSymbol {
         doc: owned(&definition.doc),
         generated,
         project: None,
+        qualified: String::new(),
     }
 }

@@ -110,7 +110,7 @@ impl Tool for FindReferences {
                 let sources = Sources::new(&cache, repo, cancel);
                 let found = references(&sources, &imports, &asked)?;
                 let is_late = found.is_late;
-                let message = message(&found, || near_names(&sources, &asked.glob, &found.name));
+                let message = message(&found, || near_names(&sources, &asked.glob, &found));
                 Ok((
                     page((found, message), (skip, limit), budget, &basis),
                     is_late,
@@ -150,8 +150,16 @@ fn message(found: &FoundReferences, near: impl FnOnce() -> Vec<FoundSymbol>) -> 
 }
 
 /// Definitions with names near one that has neither a definition nor uses.
-fn near_names(sources: &Sources<'_>, glob: &Option<String>, name: &str) -> Vec<FoundSymbol> {
-    let wanted = NameQuery::parse(name).map(|name| Wanted {
+fn near_names(
+    sources: &Sources<'_>,
+    glob: &Option<String>,
+    found: &FoundReferences,
+) -> Vec<FoundSymbol> {
+    // A place stands for the name there; a name may have containers.
+    let asked = NameQuery::parse(&found.asked).filter(|it| it.name() == found.name);
+    let name = asked.or_else(|| NameQuery::parse(&found.name));
+    let wanted = name.map(|name| Wanted {
+        asked: found.asked.clone(),
         name,
         kind: None,
         glob: glob.clone(),

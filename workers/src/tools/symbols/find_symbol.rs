@@ -79,6 +79,7 @@ impl Tool for FindSymbol {
     async fn run(cx: &ToolContext, args: FindSymbolArgs) -> Result<Reply<SymbolList>, Failure> {
         let wanted = Wanted {
             name: name(&args.name)?,
+            asked: args.name,
             kind: args.kind,
             glob: args.path_glob,
         };
@@ -203,7 +204,8 @@ fn nothing_found(
         None => "",
     };
     format!(
-        "no definition of {name}{} {wider}call grep_codebase for the text, or context_search for what it does",
+        "no definition of {}{} {wider}call grep_codebase for the text, or context_search for what it does",
+        text::shown(&wanted.asked),
         did_you_mean(&near())
     )
 }

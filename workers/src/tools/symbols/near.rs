@@ -5,15 +5,15 @@
 //! was. The lines with such a piece have the near names, and those of which the name is a part. All this happens only
 //! after a name was not found.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, ops::Range};
 
 use archway_proto::{failure::Failure, nearest};
 use archway_repo::text;
-use archway_symbols::NameQuery;
+use archway_symbols::is_word;
 use tokio::time::{Duration, Instant};
 
 use super::{
-    find::{FoundSymbol, Wanted, find_in},
+    find::{FoundSymbol, Wanted, find},
     sources::Sources,
 };
 
@@ -43,7 +43,7 @@ pub(super) fn did_you_mean(near: &[FoundSymbol]) -> String {
     if near.is_empty() {
         return ":".to_owned();
     }
-    let place = |it: &FoundSymbol| format!("`{}` ({}:{})", it.name, it.file(), it.start_line);
+    let place = |it: &FoundSymbol| format!("`{}` ({}:{})", it.qualified, it.file(), it.start_line);
     let places: Vec<String> = near.iter().map(place).collect();
     format!(": did you mean {}? Or", places.join(" or "))
 }
@@ -53,44 +53,56 @@ fn definitions(sources: &Sources<'_>, wanted: &Wanted) -> Result<Vec<FoundSymbol
     let Some(pattern) = pattern(name) else {
         return Ok(Vec::new());
     };
-    let lines = sources.lines(pattern, wanted.glob.as_deref(), MAX_LINES)?;
-    let words = lines.iter().flat_map(|line| line.split(|c| !is_part(c)));
+    // The rest of the time is for their definitions.
+    let cancel = sources.cancel.until(Instant::now() + WAIT / 2);
+    let search = Sources::new(sources.cache, sources.repo, &cancel);
+    let lines = search.lines(pattern, wanted.glob.as_deref(), MAX_LINES)?;
+    let words = lines.iter().flat_map(|line| line.split(|c| !is_word(c)));
     let is_other = |word: &&str| word.to_lowercase() != name.to_lowercase();
     let words: HashSet<&str> = words.filter(is_other).collect();
-    let mut found = Vec::new();
-    for name in nearest::among(name, words.into_iter(), MAX_NAMES) {
-        let Some(name) = NameQuery::parse(name).filter(|_| text::shown(name) == name) else {
-            continue;
-        };
+    let names = nearest::among(name, words.into_iter(), MAX_NAMES);
+    let names: Vec<&str> = names
+        .into_iter()
+        .filter(|name| text::shown(name) == **name)
+        .collect();
+    let (mut found, mut elsewhere) = (Vec::new(), Vec::new());
+    for name in names {
         let wanted = Wanted {
-            name,
+            name: wanted.name.with_name(name),
             ..wanted.clone()
         };
-        found.extend(find_in(sources, &wanted, 1)?.symbols);
+        let mut of_name = find(sources, &wanted, 1)?;
+        found.append(&mut of_name.symbols);
+        elsewhere.extend(of_name.elsewhere.into_iter().next());
         if found.len() == MOST {
             break;
         }
     }
-    Ok(found)
+    // Those in the containers that are asked for, if there are any.
+    elsewhere.truncate(MOST);
+    Ok(if found.is_empty() { elsewhere } else { found })
 }
 
 /// A regular expression of the lines that may have a name near this one. `None` if it is no plain name.
 fn pattern(name: &str) -> Option<String> {
     let letters: Vec<char> = name.chars().collect();
-    if letters.len() < SHORTEST_PIECE || !letters.iter().all(|&c| is_part(c)) {
+    if letters.len() < SHORTEST_PIECE || !letters.iter().all(|&c| is_word(c)) {
         return None;
     }
+    let part = |range: Range<usize>| letters.get(range).into_iter().flatten().collect::<String>();
     let count = (letters.len() / SHORTEST_PIECE).min(MAX_PIECES);
+    if count == 1 {
+        // One edit, also an exchange of two letters, spoils two letters beside each other.
+        let spoilt = |at: usize| {
+            let (before, after) = (part(0..at), part(at + 2..letters.len()));
+            format!(r"\b{before}\w{{0,3}}{after}\b")
+        };
+        let spoilt: Vec<String> = (0..letters.len() - 1).map(spoilt).collect();
+        return Some(format!("{name}|{}", spoilt.join("|")));
+    }
     let bound = |piece: usize| piece * letters.len() / count;
-    let piece = |at: usize| letters.get(bound(at)..bound(at + 1));
-    let pieces = (0..count).filter_map(piece);
-    let pieces: Vec<String> = pieces.map(|piece| piece.iter().collect()).collect();
-    Some(pieces.join("|"))
-}
-
-/// Whether names have this character.
-fn is_part(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
+    let pieces = (0..count).map(|at| part(bound(at)..bound(at + 1)));
+    Some(pieces.collect::<Vec<String>>().join("|"))
 }
 
 #[cfg(test)]
@@ -98,9 +110,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_short_name_is_near_after_one_edit() {
+        let expected = r"get|\b\w{0,3}t\b|\bg\w{0,3}\b";
+        assert_eq!(pattern("get").as_deref(), Some(expected));
+        let five = pattern("prase").unwrap();
+        assert!(five.contains(r"|\bp\w{0,3}se\b|"), "{five}");
+    }
+
+    #[test]
     fn a_name_is_cut_into_pieces_of_three_letters_or_more() {
         let cut = |name| pattern(name);
-        assert_eq!(cut("gate").as_deref(), Some("gate"));
         assert_eq!(cut("circut").as_deref(), Some("cir|cut"));
         assert_eq!(cut("open_the_gate").as_deref(), Some("ope|n_t|he_|gate"));
         assert_eq!(cut("höhenangabe").as_deref(), Some("höh|enan|gabe"));

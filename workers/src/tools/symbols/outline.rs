@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     nested::{OutlinedSymbol, tree},
-    sources::{Content, Sources},
+    sources::{BINARY, Content, Sources},
 };
 use crate::blocking::Load;
 use crate::tools::{Reply, Tool, ToolContext, paging, read_whole};
@@ -132,7 +132,11 @@ impl Outliner<'_> {
                 // Opens the file, to say what is near a path of none, but reads nothing.
                 match read_whole(repo, path, 0, cancel) {
                     Err(failure) if failure.code != Fault::FileTooLarge => return Err(failure),
-                    _ => (Vec::new(), Some(why)),
+                    _ if why == BINARY => (Vec::new(), Some(why)),
+                    _ => (
+                        Vec::new(),
+                        Some(format!("{why}: call read_file for its text")),
+                    ),
                 }
             }
             Content::Failed(why) => {
@@ -181,7 +185,10 @@ impl Outliner<'_> {
         let is_partial = is_late || found.is_full;
         let left_out = found.left_out;
         let reason = match (total, is_partial) {
-            (0, _) => Some("no file of the folder has a grammar".to_owned()),
+            (0, _) => Some(
+                "no file of the folder has a grammar: call list_files, and read_file for a text"
+                    .to_owned(),
+            ),
             (_, true) => Some(format!(
                 "{} of {total} source files were looked at; outline a folder in it, or a file",
                 found.seen
@@ -189,6 +196,10 @@ impl Outliner<'_> {
             (_, false) if left_out > 0 => Some(format!(
                 "too much for one answer: {left_out} members are left out; outline their files"
             )),
+            (_, false) if found.files.is_empty() => Some(
+                "no file of the folder exports a symbol: outline a file for those of its own"
+                    .to_owned(),
+            ),
             (_, false) => None,
         };
         Ok(OutlineOfPath {

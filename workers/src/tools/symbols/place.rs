@@ -52,7 +52,8 @@ impl Place {
     /// innermost one around it.
     ///
     /// # Errors
-    /// What reading the file fails with, and `file_not_found` where no symbol stands.
+    /// What reading the file fails with, `invalid_line_range` for a line that the file has not, and
+    /// `file_not_found` where no symbol stands.
     pub(super) fn resolve(&self, sources: &Sources<'_>) -> Result<Pointed, Failure> {
         // A path of no file, or one that may not be read, fails as read_file does.
         open_file(sources.repo, &self.path, sources.cancel)?;
@@ -60,6 +61,10 @@ impl Place {
             Content::Parsed(source) => source,
             Content::None(why) | Content::Failed(why) => return Err(self.nothing(&why)),
         };
+        let lines = source.text.split_inclusive(|byte| *byte == b'\n').count();
+        if self.line == 0 || self.line as usize > lines {
+            return Err(self.no_line(lines));
+        }
         let symbols = &source.parsed.symbols;
         let numbered = || symbols.definitions.iter().enumerate();
         let Some(column) = self.column else {
@@ -94,6 +99,16 @@ impl Place {
 
     fn is_used(&self, symbols: &Symbols, name: &str) -> bool {
         symbols.uses_of(name).any(|used| used.line == self.line)
+    }
+
+    fn no_line(&self, lines: usize) -> Failure {
+        let path = self.path.display();
+        Failure::new(
+            Fault::InvalidLineRange,
+            format!("{} has no line {}", text::shown(&path), self.line),
+            format!("the file has {lines} lines; call outline for its definitions, or give a name"),
+        )
+        .detail("lines", lines)
     }
 
     fn nothing(&self, why: &str) -> Failure {

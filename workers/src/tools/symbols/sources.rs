@@ -10,6 +10,9 @@ use archway_repo::{
 };
 use archway_symbols::{Parsed, SymbolCache};
 
+/// Why a binary file has no symbols.
+pub(super) const BINARY: &str = "it is a binary file";
+
 /// All listed files.
 static NOTHING: Excluded = Excluded::NONE;
 
@@ -176,7 +179,7 @@ impl<'a> Sources<'a> {
             )));
         };
         if text.iter().take(8 << 10).any(|byte| *byte == 0) {
-            return Ok(Content::None("it is a binary file".into()));
+            return Ok(Content::None(BINARY.into()));
         }
         match self.parsed(language, &text) {
             Ok(parsed) => Ok(Content::Parsed(Source {

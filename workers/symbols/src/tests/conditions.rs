@@ -10,6 +10,9 @@ use super::{defined, used};
 /// An error, so that a text is mended.
 const ERROR: &str = "int last(void) { return f(1\n#if A\n, 2\n#endif\n); }\n";
 
+/// Another one, of branches with half a block.
+const HALVES: &str = "void zz(int a) {\n#ifdef Q\n if (a) {\n#else\n if (!a) {\n#endif\n }\n}\n";
+
 fn is_sound(language: Language, text: &str) -> bool {
     let parsed = language.parse(text.as_bytes(), &cancel()).unwrap();
     parsed.error_line(&cancel()).unwrap().is_none()
@@ -103,4 +106,61 @@ fn only_calls_in_the_body_of_a_class_define() {
     let found = defined(Ruby, text);
     let fields: Vec<&String> = found.iter().filter(|it| it.contains("field")).collect();
     assert_eq!(fields, ["+field A::a", "+field A::b"]);
+}
+
+#[test]
+fn a_branch_is_whole_though_one_inside_of_it_has_halves() {
+    let text = "#ifdef O\nvoid f(int a) {\n#ifdef A\n if (a) {\n#else\n if (a>1) {\n#endif\n g(); }\n}\n#else\nvoid h(void){}\n#endif\n";
+    assert_eq!(names(C, text), ["f", "h"]);
+    let text = text.replace("#ifdef A", "#if 0\n } old(); }\n#elif A");
+    assert_eq!(names(C, &text), ["f", "h"]);
+}
+
+#[test]
+fn conditions_far_from_an_error_stay() {
+    let text = "Py_BEGIN_ALLOW_THREADS\n#define LIMIT 3\n#ifdef W\nint open_w(int a){return a;}\n#else\nint open_u(int a){return a;}\n#endif\n";
+    let found = names(C, &format!("{text}int between;\n{HALVES}"));
+    for name in ["LIMIT", "open_w", "open_u", "zz"] {
+        assert!(found.contains(&name.to_owned()), "{name}: {found:?}");
+    }
+    let found = names(C, &format!("int x\n#define LIMIT 3\n= 1;\n{HALVES}"));
+    assert!(found.contains(&"LIMIT".to_owned()), "{found:?}");
+}
+
+#[test]
+fn a_bracket_that_is_not_closed_ends_with_its_statement() {
+    let text = format!(
+        "{HALVES}#ifdef O\nOPEN(x\n#endif\nint q;\n#define GAMMA 1\n#ifdef B\nint b1(void){{return 0;}}\n#else\nint b2(void){{return 0;}}\n#endif\n"
+    );
+    let found = names(C, &text);
+    for name in ["zz", "GAMMA", "b1", "b2"] {
+        assert!(found.contains(&name.to_owned()), "{name}: {found:?}");
+    }
+    let head = "void f(int a) {\n for (int i = 0;\n#ifdef A\n i < 1;\n#else\n i < 2;\n#endif\n i++) { g(); }\n}\nint behind;\n";
+    assert!(is_sound(C, head));
+    assert_eq!(names(C, head), ["f", "behind"]);
+}
+
+#[test]
+fn the_branches_behind_one_that_is_never_compiled_are_settled() {
+    let text = "int f(int a)\n#if 0\n{ old();\n#elif A\n{ a();\n#else\n{ b();\n#endif\n}\nint later(void){ return 1; }\n";
+    assert!(is_sound(C, text));
+    assert_eq!(names(C, text), ["f", "later"]);
+    assert_eq!(used(C, text, "old").len(), 0);
+    assert_eq!(used(C, text, "b"), ["7:3 other in f"]);
+}
+
+#[test]
+fn the_head_of_a_body_is_in_its_branch() {
+    let text =
+        "int main(int c, char **v)\n#ifdef S\n{\n#else\ntry_block(x) {\n#endif\n return 0; }\n";
+    let symbols = super::symbols(C, text);
+    let main = symbols.definitions.iter().find(|it| &*it.name == "main");
+    assert!(main.is_some_and(|it| it.is_whole));
+}
+
+#[test]
+fn only_code_is_left_out() {
+    let line = |text: &str| C.parse(text.as_bytes(), &cancel()).unwrap().left_out_line();
+    assert_eq!(line(&format!("#define A /* x */ 1\n{HALVES}")), Some(3));
 }

@@ -48,3 +48,20 @@ fn a_call_in_a_macro_that_is_read_stays_a_call() {
         ["5:10 call in f", "6:19 call in f"]
     );
 }
+
+#[test]
+fn a_type_that_the_text_declares_is_no_macro() {
+    let error = "int first(int a { }\n";
+    for text in [
+        "struct POINT { int x; };\nvoid f() { struct POINT p{}; use(p); }\n".to_owned(),
+        format!("struct POINT {{ int x; }};\nstruct POINT p{{}};\n{error}"),
+        format!("void f() {{ for (struct NODE p : nodes) {{ use(p); }} }}\nint g;\n{MACRO}"),
+        format!("void f() {{ for (struct NODE p : nodes) {{ use(p; }} }}\n{error}"),
+        format!("struct S {{ enum STATE p : 3; int q }};\n{error}"),
+    ] {
+        let found = defined(Cpp, &text);
+        let is_type =
+            |it: &String| (it.contains("struct") || it.contains("enum")) && it.ends_with(" p");
+        assert!(!found.iter().any(is_type), "{text}: {found:?}");
+    }
+}

@@ -33,6 +33,19 @@ fn a_macro_before_the_name_of_a_class_is_no_name() {
     ];
     assert_eq!(defined(Cpp, text), expected);
     assert_eq!(defined(C, "struct NET_API pipe { int a; };\n").len(), 2);
+    for (head, name) in [
+        ("class NET_API finalizer {", "+class finalizer"),
+        ("class\tNET_API Gate {", "+class Gate"),
+        ("class NET_API Empty {", "+class Empty"),
+    ] {
+        let body = if name.ends_with("Empty") {
+            ""
+        } else {
+            " void open() { close(); } "
+        };
+        let found = defined(Cpp, &format!("{head}{body}}};\n"));
+        assert!(found.contains(&name.to_owned()), "{found:?}");
+    }
 }
 
 #[test]
@@ -67,6 +80,9 @@ fn macros_that_are_not_read_are_used() {
     assert_eq!(used(Cpp, text, "NET_INLINE"), ["2:3 other in Gate"]);
     assert_eq!(used(Cpp, text, "limit"), ["3:24 other in open"]);
     assert_eq!(used(Cpp, text, "close"), ["3:33 call in open"]);
+    let text = "template <class T> NET_CONST void each(T x) {\n  int a NET_UNUSED; use(a) }\n";
+    assert_eq!(used(Cpp, text, "NET_CONST").len(), 1);
+    assert!(!used(Cpp, text, "NET_CONST")[0].contains(" of "));
 }
 
 #[test]
@@ -134,6 +150,21 @@ fn whole_branches_stay_and_what_is_never_compiled_goes() {
 }
 
 #[test]
+fn a_macro_with_a_definition_inside_stays() {
+    let text = "FOO( int f(void) { return 1; } )\nint g;\nint last(int a { }\n";
+    let found = defined(C, text);
+    assert!(found.iter().any(|it| it.ends_with(" f")), "{found:?}");
+    let text = "TEST_GROUP(\n class Inner { int a; };\n void helper(int a) { use(a); }\n)\nvoid after() {}\n";
+    let found = defined(Cpp, text);
+    for name in ["Inner", "helper", "after"] {
+        assert!(
+            found.iter().any(|it| it.ends_with(&format!(" {name}"))),
+            "{name}: {found:?}"
+        );
+    }
+}
+
+#[test]
 fn statements_are_no_functions() {
     let text = "int f(int x) {\n  TRY { x++; }\n  CATCH(...) { x--; }\n  return x;\n}\n";
     assert_eq!(defined(Cpp, text), ["+function f"]);
@@ -159,4 +190,7 @@ fn a_text_without_errors_is_read_as_it_is() {
         defined(Language::TypeScript, text),
         ["constant a", "function f"]
     );
+    let text = "const view = () =>\n  <div>\n    text\n  </div>\nlet broken = {\nfunction f() {}\n";
+    let parsed = Language::Tsx.parse(text.as_bytes(), &cancel()).unwrap();
+    assert!(parsed.error_line(&cancel()).unwrap() > Some(4));
 }

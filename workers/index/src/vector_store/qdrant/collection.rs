@@ -24,7 +24,7 @@ use super::{
 use crate::{embed::Model, vector_store::VectorStoreError};
 
 /// Format of ids, payloads and words; each format has collections of its own.
-pub(super) const FORMAT: u32 = 4;
+pub(super) const FORMAT: u32 = 5;
 /// First version of Qdrant that counts the words of one tenant alone.
 const LEAST_VERSION: (u32, u32) = (1, 19);
 /// How long a request waits for another that checks the collection.
@@ -271,9 +271,9 @@ mod tests {
     fn a_collection_is_named_after_model_dimensions_and_format() {
         assert_eq!(
             named("archway-code-256"),
-            "archway-archway-code-256-256d-v4"
+            "archway-archway-code-256-256d-v5"
         );
-        assert_eq!(name("archway", None), "archway-words-v4");
+        assert_eq!(name("archway", None), "archway-words-v5");
     }
 
     #[test]

@@ -24,7 +24,7 @@ fn create_request(prefix: &str) -> CreateCollection {
         ..SparseVectorParams::default()
     };
     CreateCollection {
-        collection_name: format!("{prefix}-test-2d-v4"),
+        collection_name: format!("{prefix}-test-2d-v5"),
         vectors_config: Some(named([("dense".to_owned(), dense)])),
         sparse_vectors_config: Some(SparseVectorConfig {
             map: [("text".to_owned(), text)].into(),
@@ -63,7 +63,7 @@ fn assert_mismatch(outcome: Result<(), VectorStoreError>, what: &str) {
     let Err(VectorStoreError::Mismatch(message)) = outcome else {
         panic!("{what}: {outcome:?}");
     };
-    for part in [what, "delete it", "--qdrant-collection", "-test-2d-v4"] {
+    for part in [what, "delete it", "--qdrant-collection", "-test-2d-v5"] {
         assert!(message.contains(part), "{part:?} is not in {message:?}");
     }
 }

@@ -4,12 +4,12 @@
 use std::ops::Range;
 
 use super::{
+    branches::{Condition, Conditions},
+    broken::Places,
     edits::Edits,
-    tokens::{Step, Tokens},
+    tokens::{Directive, Step, Tokens},
 };
 
-/// Conditions in conditions that are looked at; deeper ones stay.
-const MAX_DEPTH: usize = 32;
 /// Words and signs before a `{` that may say that it opens an enumeration.
 const MAX_HEAD: usize = 16;
 
@@ -22,74 +22,69 @@ enum Around {
     Enum,
     /// An initializer or an expression.
     Expression,
+    /// The head of a `for`, where `;` ends no statement.
+    Head,
 }
 
 /// Decides about a text from its start to its end.
 struct Reader<'a, 'e> {
     text: &'a [u8],
     tokens: &'a Tokens,
+    conditions: &'a Conditions,
     edits: &'e mut Edits,
+    /// For each line whether it is looked at: it is in or around an error, or in a branch that goes.
+    is_due: Vec<bool>,
     /// The open brackets: the sign of each, and what it opens.
     open: Vec<(u8, Around)>,
     /// The token before, among those that remain.
     before: Option<usize>,
 }
 
-/// Leaves out lines and branches that are not to be read.
-pub(super) fn settle(text: &[u8], tokens: &Tokens, edits: &mut Edits) {
+/// Leaves out lines and branches that are not to be read. Those that touch nothing `broken` stay.
+pub(super) fn settle(text: &[u8], tokens: &Tokens, broken: &Places, edits: &mut Edits) {
     for comment in &tokens.comments {
         edits.drop_comment(comment.clone());
     }
-    let groups = groups(tokens);
+    let conditions = Conditions::of(text, tokens);
+    let lines = tokens.directives.iter().zip(&conditions.begun);
+    let is_due = lines.map(|(line, begun)| match begun {
+        Some(condition) => broken.touch(&condition.bytes(tokens)),
+        None => broken.touch(&line.bytes),
+    });
     let mut reader = Reader {
         text,
         tokens,
+        conditions: &conditions,
         edits,
+        is_due: is_due.collect(),
         open: Vec::new(),
         before: None,
     };
-    let mut directives = tokens.directives.iter().zip(&groups).peekable();
+    let mut lines = tokens.directives.iter().enumerate().peekable();
     for at in 0..=tokens.tokens.len() {
-        while let Some((directive, group)) = directives.next_if(|(it, _)| it.at == at) {
-            match directive.step {
-                Step::If => reader.condition(group),
-                Step::Other if !reader.is_line_readable() => {
-                    reader.edits.drop_line(directive, text);
-                }
-                _ => {}
-            }
+        while let Some((line, _)) = lines.next_if(|(_, it)| it.at == at) {
+            reader.line(line);
         }
         reader.pass(at);
     }
 }
 
-/// For each `#if` the lines of its condition: `#if`, `#else`…, `#endif`. Others have none.
-fn groups(tokens: &Tokens) -> Vec<Vec<usize>> {
-    let mut groups = vec![Vec::new(); tokens.directives.len()];
-    let mut open: Vec<Vec<usize>> = Vec::new();
-    for (at, directive) in tokens.directives.iter().enumerate() {
-        match directive.step {
-            Step::If => open.push(vec![at]),
-            Step::Else => {
-                if let Some(group) = open.last_mut() {
-                    group.push(at);
-                }
+impl<'a> Reader<'a, '_> {
+    /// Decides about a line, and with `#if` about its condition.
+    fn line(&mut self, line: usize) {
+        let directive = &self.tokens.directives[line];
+        if !self.is_due[line] || !self.edits.is_line_kept(directive) {
+            return;
+        }
+        match &self.conditions.begun[line] {
+            Some(condition) => self.condition(condition),
+            None if directive.step == Step::Other && !self.is_line_readable(directive) => {
+                self.edits.drop_line(directive, self.text);
             }
-            Step::End => {
-                let depth = open.len();
-                if let Some(mut group) = open.pop().filter(|_| depth <= MAX_DEPTH) {
-                    group.push(at);
-                    let first = group[0];
-                    groups[first] = group;
-                }
-            }
-            Step::Other => {}
+            None => {}
         }
     }
-    groups
-}
 
-impl<'a> Reader<'a, '_> {
     /// Goes past a token.
     fn pass(&mut self, at: usize) {
         let Some(token) = self
@@ -108,7 +103,12 @@ impl<'a> Reader<'a, '_> {
                 }
                 self.open.push((b'{', self.brace()));
             }
+            b'(' if self.before.and_then(|it| self.word(it)) == Some(b"for") => {
+                self.open.push((b'(', Around::Head));
+            }
             b'(' | b'[' => self.open.push((token.sign, Around::Expression)),
+            // An expression ends here at the latest, though one of its brackets is not closed.
+            b';' => self.close_while(|around| around != Around::Head),
             b'}' => {
                 self.close_inner();
                 self.open.pop();
@@ -123,9 +123,13 @@ impl<'a> Reader<'a, '_> {
 
     /// Closes brackets that are open in the present block: no expression goes on.
     fn close_inner(&mut self) {
-        while self.open.last().is_some_and(|(sign, _)| *sign != b'{') {
-            self.open.pop();
-        }
+        self.close_while(|_| true);
+    }
+
+    /// As [`Reader::close_inner`], up to one that opens something else.
+    fn close_while(&mut self, is_closed: impl Fn(Around) -> bool) {
+        let is_it = |(sign, around): &mut (u8, Around)| *sign != b'{' && is_closed(*around);
+        while self.open.pop_if(is_it).is_some() {}
     }
 
     /// What a `{` opens at the present place.
@@ -161,68 +165,73 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Whether a line that is no condition may stand here.
-    fn is_line_readable(&self) -> bool {
+    fn is_line_readable(&self, line: &Directive) -> bool {
         match self.around() {
-            Around::Block => !self.is_amid(None),
-            Around::Enum | Around::Expression => false,
+            // A macro that is defined amid a statement is worth more than the statement.
+            Around::Block => line.defines(self.text) || !self.is_amid(None),
+            Around::Enum | Around::Expression | Around::Head => false,
         }
     }
 
-    /// Leaves a condition as it is, or reduces it to its first branch.
-    fn condition(&mut self, group: &[usize]) {
-        let branches = self.branches(group);
-        let Some(last) = branches.last() else { return };
-        // In a branch that is never compiled.
-        if !self.edits.is_line_kept(&self.tokens.directives[group[0]]) {
+    /// Leaves out the lines of a condition, what is never compiled, and the branches that cannot stay side by
+    /// side.
+    fn condition(&mut self, condition: &Condition) {
+        for line in &condition.lines {
+            let line = &self.tokens.directives[*line];
+            self.edits.drop_line(line, self.text);
+        }
+        let mut branches = condition.branches(self.tokens);
+        if condition.is_never {
+            let line = |at: usize| &self.tokens.directives[condition.lines[at]].bytes;
+            let bytes = line(0).end..line(1).start;
+            self.edits.drop_never(bytes, branches.remove(0));
+        }
+        if self.may_all_stay(condition, &branches) {
             return;
         }
+        let heads = branches.iter().map(|it| self.head(condition, it));
+        match heads.collect::<Option<Vec<usize>>>() {
+            Some(heads) => self.share_body(&heads),
+            None => self.keep_first(condition, branches),
+        }
+    }
+
+    /// Whether all branches are statements or elements of their own, so that one may follow the other.
+    fn may_all_stay(&self, condition: &Condition, branches: &[Range<usize>]) -> bool {
+        let Some(last) = branches.last() else {
+            return true;
+        };
         let behind = Some(last.end).filter(|at| *at < self.tokens.tokens.len());
-        let is_whole = |it: &Range<usize>| self.is_whole(it.clone());
-        let is_readable = self.around() != Around::Expression
-            && branches.iter().all(is_whole)
+        let mut branches_of = branches.iter();
+        matches!(self.around(), Around::Block | Around::Enum)
+            && branches_of.all(|it| self.is_whole(condition, it.clone()))
             && !self.is_amid(behind)
-            && !self.are_heads(&branches, behind);
-        for at in group {
-            self.edits
-                .drop_line(&self.tokens.directives[*at], self.text);
+            && !self.are_heads(branches, behind)
+    }
+
+    /// All branches end with a `{` of one body. Those but the last become prototypes.
+    fn share_body(&mut self, heads: &[usize]) {
+        for at in heads.iter().rev().skip(1) {
+            self.edits.end(*at, self.tokens);
         }
-        let (first, second) = (
-            &self.tokens.directives[group[0]],
-            &self.tokens.directives[group[1]],
-        );
-        if first.is_never(self.text) {
-            let bytes = first.bytes.end..second.bytes.start;
-            self.edits.drop_never(bytes, branches[0].clone());
-            return;
-        }
-        if is_readable {
-            return;
-        }
-        let heads: Option<Vec<usize>> = branches.iter().map(|it| self.head(it)).collect();
-        if let Some(heads) = heads {
-            // All branches are heads of one body. Those but the last become prototypes.
-            for at in heads.into_iter().rev().skip(1) {
-                self.edits.end(at, self.tokens);
-            }
-            return;
+    }
+
+    /// Leaves out all branches but the first. Lines that are in them are looked at.
+    fn keep_first(&mut self, condition: &Condition, branches: Vec<Range<usize>>) {
+        let lines = &condition.lines[condition.lines.len() - branches.len()..];
+        if let [second, .., last] = lines {
+            self.is_due[*second..*last].fill(true);
         }
         for at in branches.into_iter().skip(1).flatten() {
             self.edits.drop(at, self.tokens);
         }
     }
 
-    /// The tokens of each branch.
-    fn branches(&self, group: &[usize]) -> Vec<Range<usize>> {
-        let at = |at: usize| self.tokens.directives[at].at;
-        let pairs = group.windows(2);
-        pairs.map(|pair| at(pair[0])..at(pair[1])).collect()
-    }
-
     /// Whether brackets are closed, and the last statement has an end.
-    fn is_whole(&self, branch: Range<usize>) -> bool {
-        let (mut braces, mut brackets) = (0_i32, 0_i32);
-        for token in self.tokens.tokens.get(branch.clone()).into_iter().flatten() {
-            match token.sign {
+    fn is_whole(&self, condition: &Condition, branch: Range<usize>) -> bool {
+        let (mut braces, mut brackets, mut last) = (0_i32, 0_i32, None);
+        for at in branch.filter(|at| self.conditions.counts(*at, condition)) {
+            match self.sign(at) {
                 b'{' => braces += 1,
                 b'}' => braces -= 1,
                 b'(' => brackets += 1,
@@ -232,8 +241,8 @@ impl<'a> Reader<'a, '_> {
             if braces < 0 || brackets < 0 {
                 return false;
             }
+            last = Some(at);
         }
-        let last = branch.clone().next_back();
         let is_ended = last.is_none_or(|last| match self.around() {
             Around::Enum => self.sign(last) == b',',
             _ => self.is_end(last) || self.sign(last) == b')',
@@ -275,10 +284,10 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// The `{` that a branch ends with, if the rest of it is the head of a function.
-    fn head(&self, branch: &Range<usize>) -> Option<usize> {
+    fn head(&self, condition: &Condition, branch: &Range<usize>) -> Option<usize> {
         let last = branch.clone().next_back()?;
         let others = branch.start..last;
-        let is_head = self.sign(last) == b'{' && self.sign(last.checked_sub(1)?) == b')';
-        (is_head && self.is_whole(others)).then_some(last)
+        let is_head = self.sign(last) == b'{' && self.sign(others.clone().next_back()?) == b')';
+        (is_head && self.is_whole(condition, others)).then_some(last)
     }
 }

@@ -6,13 +6,13 @@ use super::{
     Readable,
     tokens::{Directive, Tokens},
 };
+use crate::syntax::failed::LeftOut;
 
 /// Replacements, and which tokens remain.
 pub(super) struct Edits {
     text: Vec<u8>,
     kept: Vec<bool>,
-    /// Words that were left out.
-    unread: Vec<Range<usize>>,
+    left_out: LeftOut,
 }
 
 impl Edits {
@@ -20,7 +20,7 @@ impl Edits {
         Edits {
             text: text.to_vec(),
             kept: vec![true; tokens.tokens.len()],
-            unread: Vec::new(),
+            left_out: LeftOut::default(),
         }
     }
 
@@ -29,8 +29,14 @@ impl Edits {
         self.kept.get(token) == Some(&true)
     }
 
+    /// Leaves out code.
+    fn leave_out(&mut self, bytes: Range<usize>) {
+        self.left_out.note(bytes.start);
+        self.blank(bytes);
+    }
+
     /// Writes spaces, but leaves the ends of lines.
-    pub(super) fn blank(&mut self, bytes: Range<usize>) {
+    fn blank(&mut self, bytes: Range<usize>) {
         for byte in self.text.get_mut(bytes).into_iter().flatten() {
             if !matches!(byte, b'\n' | b'\r') {
                 *byte = b' ';
@@ -56,10 +62,10 @@ impl Edits {
             return;
         }
         let dropped = &tokens.tokens[token];
-        self.blank(dropped.bytes.clone());
+        self.leave_out(dropped.bytes.clone());
         self.kept[token] = false;
         if dropped.sign == b'w' {
-            self.unread.push(dropped.bytes.clone());
+            self.left_out.words.push(dropped.bytes.clone());
         }
     }
 
@@ -68,7 +74,8 @@ impl Edits {
         if !self.is_line_kept(directive) {
             return;
         }
-        self.blank(directive.bytes.clone());
+        self.leave_out(directive.bytes.clone());
+        self.left_out.directives.push(directive.bytes.clone());
         let mut words = directive.words(text).into_iter();
         let name = words.next().and_then(|it| text.get(it)).unwrap_or_default();
         let names = match name {
@@ -77,8 +84,8 @@ impl Edits {
             _ => 0,
         };
         let names = words.take(names);
-        self.unread
-            .extend(names.filter(|it| text.get(it.clone()) != Some(b"defined")));
+        let names = names.filter(|it| text.get(it.clone()) != Some(b"defined"));
+        self.left_out.words.extend(names);
     }
 
     /// Whether a line of the preprocessor remains.
@@ -88,7 +95,7 @@ impl Edits {
 
     /// Leaves out what is never compiled. Nothing there is a use.
     pub(super) fn drop_never(&mut self, bytes: Range<usize>, branch: Range<usize>) {
-        self.blank(bytes);
+        self.leave_out(bytes);
         if let Some(kept) = self.kept.get_mut(branch) {
             kept.fill(false);
         }
@@ -97,15 +104,17 @@ impl Edits {
     /// Writes `;` for a sign that remains.
     pub(super) fn end(&mut self, token: usize, tokens: &Tokens) {
         if self.is_kept(token) {
+            let start = tokens.tokens[token].bytes.start;
             self.kept[token] = false;
-            self.text[tokens.tokens[token].bytes.start] = b';';
+            self.text[start] = b';';
+            self.left_out.note(start);
         }
     }
 
     /// Writes a type for a token that is long enough.
     pub(super) fn name_type(&mut self, token: usize, tokens: &Tokens) {
         let bytes = tokens.tokens[token].bytes.clone();
-        self.blank(bytes.clone());
+        self.leave_out(bytes.clone());
         if let Some(start) = self.text.get_mut(bytes).and_then(|it| it.get_mut(..3)) {
             start.copy_from_slice(b"int");
         }
@@ -113,10 +122,10 @@ impl Edits {
 
     /// The text with its replacements, if it is another one.
     pub(super) fn done(mut self, text: &[u8]) -> Option<Readable> {
-        self.unread.sort_by_key(|it| it.start);
+        self.left_out.words.sort_by_key(|it| it.start);
         (self.text != text).then_some(Readable {
             text: self.text,
-            unread: self.unread,
+            left_out: self.left_out,
         })
     }
 }

@@ -5,114 +5,101 @@
 use std::ops::Range;
 
 use super::{
+    broken::Places,
     edits::Edits,
     tokens::Tokens,
-    words::{Before, KEYS, SIZES, TYPES, Words},
+    words::{Before, SIZES, Words, is_macro_name},
 };
 
 /// Passes over a text.
 const MAX_PASSES: usize = 4;
 
-/// Leaves out macros in broken items, and between `class` and a name. One may stand behind another, so the
-/// rest is looked at again.
-pub(super) fn drop(text: &[u8], tokens: &Tokens, broken: &[Range<usize>], edits: &mut Edits) {
-    let is_broken = within(tokens, broken);
+/// What happens to a token, and where the next one is to be looked at.
+enum Fate {
+    Stays,
+    /// A macro that stands for nothing.
+    Goes(usize),
+    /// A macro that stands for a type.
+    IsType(usize),
+}
+
+/// Leaves out macros in broken places. One may stand behind another, so the rest is looked at again.
+pub(super) fn drop(text: &[u8], tokens: &Tokens, broken: &Places, edits: &mut Edits) {
     for _ in 0..MAX_PASSES {
         let left = (0..tokens.tokens.len())
             .filter(|at| edits.is_kept(*at))
             .collect();
-        if !Words::of(text, tokens, left).drop_all(&is_broken, edits) {
+        if !Words::of(text, tokens, left).drop_macros(broken, edits) {
             break;
         }
     }
 }
 
-/// Which tokens lie in a range of bytes. The ranges are in the order of their starts.
-fn within(tokens: &Tokens, ranges: &[Range<usize>]) -> Vec<bool> {
-    let (mut ranges, mut end) = (ranges.iter().peekable(), 0);
-    let mut is_within = |at: usize| {
-        while let Some(range) = ranges.next_if(|it| it.start <= at) {
-            end = end.max(range.end);
-        }
-        at < end
-    };
-    let tokens = tokens.tokens.iter();
-    tokens.map(|it| is_within(it.bytes.start)).collect()
-}
-
 impl Words<'_> {
-    /// Leaves out macros. Returns whether there was one.
-    fn drop_all(&self, is_broken: &[bool], edits: &mut Edits) -> bool {
-        let (mut at, mut template_end, mut is_dropped) = (0, 0, false);
-        // The last token that is no macro, and the one before.
+    /// Goes over the tokens once. Returns whether a macro went.
+    fn drop_macros(&self, broken: &Places, edits: &mut Edits) -> bool {
+        let (mut at, mut template_end, mut has_gone) = (0, 0, false);
         let mut before = Before::default();
-        while at < self.left.len() {
-            if !is_broken.get(self.left[at]).is_some_and(|it| *it) {
-                let end = self.head_end(before, at);
-                if let Some(end) = end {
-                    self.drop_range(at..end, edits);
-                    (at, is_dropped) = (end, true);
-                } else {
-                    (before, at) = (before.then(at), at + 1);
-                }
+        while let Some(token) = self.left.get(at) {
+            if !broken.touch(&self.tokens.tokens[*token].bytes) {
+                (before, at) = (before.then(at), at + 1);
                 continue;
             }
             if self.is(at, b"template") && self.sign(at + 1) == b'<' {
                 template_end = self.arguments_end(at + 1).max(template_end);
             }
-            let is_parameter = |end: &usize| {
-                (at < template_end && self.is_parameter(at, *end)) || self.is_type(before, at, *end)
-            };
-            let end = self.macro_end(at);
-            if let Some(end) = end.filter(is_parameter) {
-                self.drop_range(at..end, edits);
-                edits.name_type(self.left[at], self.tokens);
-                (before, at) = (before.then(at), end);
-            } else if let Some(end) = end.and_then(|end| self.dropped_end(before, at, end)) {
-                self.drop_range(at..end, edits);
-                (at, is_dropped) = (end, true);
-            } else {
-                self.drop_type(at, edits);
-                (before, at) = (before.then(at), at + 1);
+            match self.fate(before, at, at < template_end) {
+                Fate::Goes(end) => {
+                    self.drop_range(at..end, edits);
+                    (at, has_gone) = (end, true);
+                }
+                Fate::IsType(end) => {
+                    self.drop_range(at..end, edits);
+                    edits.name_type(*token, self.tokens);
+                    (before, at) = (before.then(at), end);
+                }
+                Fate::Stays => {
+                    self.drop_type(at, edits);
+                    (before, at) = (before.then(at), at + 1);
+                }
             }
         }
-        is_dropped
+        has_gone
     }
 
-    /// The end of a macro between `class` and a name.
-    fn head_end(&self, before: Before, at: usize) -> Option<usize> {
-        let is_head = before.last.is_some_and(|it| self.is_one(it, &KEYS));
-        let end = self.macro_end(at).filter(|_| is_head)?;
-        self.heads_type(end).then_some(end)
-    }
-
-    /// The end of a macro that goes; `None` if it stays.
-    fn dropped_end(&self, before: Before, at: usize, end: usize) -> Option<usize> {
+    /// What happens to a token in a broken place. `before` has no macros.
+    fn fate(&self, before: Before, at: usize, is_in_template: bool) -> Fate {
+        let Some(end) = self.macro_end(at) else {
+            return Fate::Stays;
+        };
+        if (is_in_template && self.is_parameter(at, end)) || self.is_type(before, at, end) {
+            return Fate::IsType(end);
+        }
         // `if MACRO (…)`
         if before.last.is_some_and(|it| self.is(it, b"if")) {
-            return Some(at + 1);
+            return Fate::Goes(at + 1);
         }
-        self.is_macro(before, at, end).then_some(end)
+        match self.is_macro(before, at, end) {
+            true => Fate::Goes(end),
+            false => Fate::Stays,
+        }
     }
 
     /// The end of the macro and its arguments at a place, if the word there is written as one.
     pub(super) fn macro_end(&self, at: usize) -> Option<usize> {
-        let word = self.word(at)?;
-        let is_upper = word.len() > 2
-            && word.iter().any(u8::is_ascii_uppercase)
-            && !word.iter().any(u8::is_ascii_lowercase);
-        if !is_upper {
-            return None;
-        }
+        self.word(at).filter(|it| is_macro_name(it))?;
         let has_arguments = self.sign(at + 1) == b'(';
         let close = self.half(at + 1).filter(|_| has_arguments);
+        let close = close.filter(|close| !self.has_body(at + 1..*close));
         Some(close.map_or(at + 1, |close| close + 1))
     }
 
     fn is_macro(&self, before: Before, at: usize, end: usize) -> bool {
         let last = before.last;
-        if last.is_some_and(|it| self.is_one(it, &KEYS) || self.is(it, b"enum")) {
-            return self.heads_type(end);
+        if last.is_some_and(|it| self.is_type_key(it)) {
+            return !self.is_declared(at)
+                && !self.is_second_in_brackets(before)
+                && self.heads_type(end);
         }
         self.is_suffix(last, end)
             || self.is_behind_name(before, end)
@@ -153,10 +140,9 @@ impl Words<'_> {
         let mut at = open + 1;
         while at < close {
             let is_begin = matches!(self.sign(at - 1), b'(' | b',');
-            if is_begin && (self.is_one(at, &TYPES) || self.is_one(at, &SIZES)) {
-                return true;
-            }
-            if is_begin && self.is(at, b"const") {
+            if is_begin
+                && (self.begins_type(at) || self.is_one(at, &SIZES) || self.is(at, b"const"))
+            {
                 return true;
             }
             at = self.half(at).filter(|it| *it > at).unwrap_or(at) + 1;

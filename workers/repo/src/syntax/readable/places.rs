@@ -1,7 +1,7 @@
 //! Places in declarations where a grammar knows no macro: what stands around one there would be a declaration
 //! without it.
 
-use super::words::{BEGIN, BEHIND, Before, OPERATORS, STATEMENT, TYPES, Words};
+use super::words::{BEGIN, BEHIND, Before, OPERATORS, REACH, STATEMENT, Words};
 
 impl Words<'_> {
     /// Whether a macro stands behind the name of a parameter or variable.
@@ -16,7 +16,7 @@ impl Words<'_> {
             b'w' => {
                 !self.is_one(of_type, &BEGIN)
                     && !self.is_one(of_type, &STATEMENT)
-                    && !self.is_one(of_type, &TYPES[10..])
+                    && !self.is_type_key(of_type)
             }
             sign => matches!(sign, b'*' | b'&' | b'>'),
         };
@@ -32,7 +32,15 @@ impl Words<'_> {
         let Some(end) = self.name_end(at) else {
             return false;
         };
-        self.sign(end) == b'{' || self.is(end, b"final") || self.is_colon(end)
+        // Behind the name and size of a bit field there is none.
+        let mut signs = (end..end + REACH).map(|at| self.sign(at));
+        let mut is_body_next = || signs.find(|it| matches!(it, b'{' | b';')) == Some(b'{');
+        self.is(end, b"final") || self.sign(end) == b'{' || (self.is_colon(end) && is_body_next())
+    }
+
+    /// Whether a token is behind the `(` and the first word in it, as in the head of a `for`.
+    pub(super) fn is_second_in_brackets(&self, before: Before) -> bool {
+        before.other.is_some_and(|it| self.sign(it) == b'(')
     }
 
     /// Whether a macro stands before a declaration.
@@ -53,7 +61,7 @@ impl Words<'_> {
         if self.is(end, b"operator") {
             return self.word(end + 1).is_some();
         }
-        if self.is_one(end, &TYPES)
+        if self.begins_type(end)
             || (self.is_one(end, &BEGIN) && !self.is_one(end, &[b"const", b"volatile"]))
         {
             return true;

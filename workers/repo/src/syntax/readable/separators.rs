@@ -22,7 +22,7 @@ pub(super) fn ended(text: &str) -> Option<Vec<u8>> {
             is_same = false;
         }
         let code = code.split(" //").next().unwrap_or_default().trim_end();
-        is_whole = !code.ends_with(|last| OPEN.contains(last));
+        is_whole = !code.ends_with(|last| OPEN.contains(last)) && !code.ends_with("=>");
     }
     (!is_same).then_some(ended)
 }
@@ -49,7 +49,11 @@ mod tests {
             .collect();
         assert_eq!(lines, [6, 9]);
         assert_eq!(ended.len(), CALLS.len());
-        for text in ["<A>(a: A): A\n<B>(b: B): B\n", "a: A\n\u{a0}<B>(b: B): B\n"] {
+        for text in [
+            "<A>(a: A): A\n<B>(b: B): B\n",
+            "a: A\n\u{a0}<B>(b: B): B\n",
+            "const view = () =>\n  <div>\n",
+        ] {
             assert!(super::ended(text).is_none(), "{text}");
         }
     }

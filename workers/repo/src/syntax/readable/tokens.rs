@@ -54,6 +54,12 @@ impl Directive {
             .collect()
     }
 
+    /// Whether it defines a macro.
+    pub(super) fn defines(&self, text: &[u8]) -> bool {
+        let name = self.words(text).into_iter().next();
+        name.and_then(|it| text.get(it)) == Some(b"define")
+    }
+
     /// Whether it is `#if 0`, also in brackets.
     pub(super) fn is_never(&self, text: &[u8]) -> bool {
         let start = self.bytes.start + 1;

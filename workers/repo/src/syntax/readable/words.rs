@@ -1,5 +1,7 @@
 //! The tokens of C and C++ that remain, by position, and what belongs together.
 
+use std::{collections::HashSet, ops::Range};
+
 use super::tokens::Tokens;
 
 /// Words before a declaration, none of which is its type.
@@ -81,20 +83,26 @@ pub(super) const OPERATORS: [&[u8]; 10] = [
 ];
 /// Words before the name of a type that has members.
 pub(super) const KEYS: [&[u8]; 3] = [b"class", b"struct", b"union"];
-/// Types, and words that begin a type's definition.
-pub(super) const TYPES: [&[u8]; 14] = [
+/// Types of the language.
+const TYPES: [&[u8]; 10] = [
     b"void", b"bool", b"char", b"short", b"int", b"long", b"float", b"double", b"signed", b"auto",
-    b"class", b"struct", b"union", b"enum",
 ];
 /// Parts of the names of types.
 pub(super) const SIZES: [&[u8]; 4] = [b"unsigned", b"signed", b"long", b"short"];
 /// What may follow the head of a function.
 pub(super) const BEHIND: [&[u8]; 4] = [b"const", b"noexcept", b"override", b"final"];
 
-/// Tokens that the arguments of a template may have.
-const REACH: usize = 200;
+/// Tokens that the arguments of a template, or the bases of a type, may have.
+pub(super) const REACH: usize = 200;
 /// Names that a qualified name may consist of.
 const MAX_SCOPES: usize = 8;
+
+/// Whether a word is written as a macro.
+pub(super) fn is_macro_name(word: &[u8]) -> bool {
+    word.len() > 2
+        && word.iter().any(u8::is_ascii_uppercase)
+        && !word.iter().any(u8::is_ascii_lowercase)
+}
 
 /// The last two tokens before a place.
 #[derive(Clone, Copy, Default)]
@@ -120,6 +128,10 @@ pub(super) struct Words<'a> {
     pub(super) left: Vec<usize>,
     /// For each round bracket the position of its other half in `left`.
     halves: Vec<usize>,
+    /// For each token the number of bodies that begin before it.
+    bodies: Vec<usize>,
+    /// Names of types that the text declares.
+    declared: HashSet<&'a [u8]>,
 }
 
 impl<'a> Words<'a> {
@@ -129,11 +141,17 @@ impl<'a> Words<'a> {
             text,
             tokens,
             halves: vec![usize::MAX; left.len()],
+            bodies: Vec::with_capacity(left.len()),
+            declared: HashSet::new(),
             left,
         };
-        let mut open = Vec::new();
+        let (mut open, mut bodies) = (Vec::new(), 0);
         for at in 0..words.left.len() {
+            words.bodies.push(bodies);
+            words.declared.extend(words.declared_name(at));
             match words.sign(at) {
+                // That of a list is behind another sign.
+                b'{' if at > 0 && matches!(words.sign(at - 1), b'w' | b')') => bodies += 1,
                 b'(' => open.push(at),
                 b')' => {
                     if let Some(start) = open.pop() {
@@ -174,7 +192,33 @@ impl<'a> Words<'a> {
 
     /// Whether a token is one of the words of the language above.
     pub(super) fn is_keyword(&self, at: usize) -> bool {
-        self.is_one(at, &BEGIN) || self.is_one(at, &TYPES) || self.is_one(at, &STATEMENT)
+        self.is_one(at, &BEGIN) || self.begins_type(at) || self.is_one(at, &STATEMENT)
+    }
+
+    /// Whether a token is a word before the name of a type.
+    pub(super) fn is_type_key(&self, at: usize) -> bool {
+        self.is_one(at, &KEYS) || self.is(at, b"enum")
+    }
+
+    /// Whether a token is a type, or begins its definition.
+    pub(super) fn begins_type(&self, at: usize) -> bool {
+        self.is_one(at, &TYPES) || self.is_type_key(at)
+    }
+
+    /// Whether the text declares a type with the name of a token.
+    pub(super) fn is_declared(&self, at: usize) -> bool {
+        self.word(at).is_some_and(|it| self.declared.contains(it))
+    }
+
+    /// The name of the type that is declared at a token.
+    fn declared_name(&self, at: usize) -> Option<&'a [u8]> {
+        let is_declared = matches!(self.sign(at + 2), b'{' | b':' | b';') && self.is_type_key(at);
+        self.word(at + 1).filter(|_| is_declared)
+    }
+
+    /// Whether a body begins among tokens, as that of a function or type.
+    pub(super) fn has_body(&self, range: Range<usize>) -> bool {
+        self.bodies.get(range.start) < self.bodies.get(range.end)
     }
 
     /// Whether a line ends before a token.
