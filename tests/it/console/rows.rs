@@ -1,5 +1,7 @@
 //! What a tenant's page says of its projects, keys and limits, and the overview of processes that are away.
 
+use archway_gateway::terms::Level;
+use e2e::{Harness, Repo, Tenant};
 use sqlx::Executor;
 
 use super::{
@@ -51,7 +53,7 @@ async fn a_key_has_its_agents_and_each_limit_says_who_set_it() {
         .structured();
     let key = client.key().split('_').nth(1).unwrap();
     let page = once(&stack, "/console/tenants/acme", &["within the hour"]).await;
-    let agents = ["no label", key, "live", "within the hour", "1", "e2e 1"];
+    let agents = ["no label", key, "live", "within the hour", "1", "e2e/1"];
     assert!(has_row(&page, &agents), "{page}");
     let default = "default, for a key of one agent";
     for limit in [
