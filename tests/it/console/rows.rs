@@ -45,8 +45,14 @@ async fn a_project_is_shown_as_synced_and_its_index_as_behind() {
 
 #[tokio::test]
 async fn a_key_has_its_agents_and_each_limit_says_who_set_it() {
-    let stack = harness().start().await;
-    let client = stack.client("acme");
+    let acme = Tenant::new("acme")
+        .project("site", Repo::new().file("a", "a").commit())
+        .limited()
+        .limit(Level::Tenant, "month", 1_000);
+    let harness = Harness::new().tenant(acme);
+    let harness = harness.configure(|config| config.console.console = true);
+    let stack = harness.start().await;
+    let client = stack.client("acme").modern();
     client
         .call("hello", serde_json::json!({}))
         .await
