@@ -161,21 +161,7 @@ async fn resolve(cx: &ToolContext, name: &str) -> Result<ResolvedPrompt, Failure
         Some((project, name)) => (Some(project), name),
         None => (None, name),
     };
-    let of_no_project = || Failure {
-        code: Fault::ProjectNotFound,
-        ..unknown(name, None)
-    };
-    if !cx.reads_documents() {
-        return Err(of_no_project());
-    }
-    let found = cx.project_by(cx.document_families(), project).await;
-    let project = found.map_err(|failure| match failure.code {
-        Fault::ProjectNotFound => Failure {
-            refused_by: failure.refused_by,
-            ..of_no_project()
-        },
-        _ => failure,
-    })?;
+    let project = project_of(cx, name, project).await?;
     let snapshot = cx
         .read(&project, |repo, cancel| Ok(find(repo, cancel)?))
         .await?;
@@ -202,6 +188,27 @@ async fn resolve(cx: &ToolContext, name: &str) -> Result<ResolvedPrompt, Failure
             ))
         }
     }
+}
+
+/// The project of a prompt, if the caller may read its documents. Any other counts as missing, like its prompts.
+async fn project_of(
+    cx: &ToolContext,
+    name: &str,
+    slug: Option<&str>,
+) -> Result<Arc<Project>, Failure> {
+    let absent = |refused_by| Failure {
+        code: Fault::ProjectNotFound,
+        refused_by,
+        ..unknown(name, None)
+    };
+    if !cx.reads_documents() {
+        return Err(absent(None));
+    }
+    let found = cx.project_by(cx.document_families(), slug).await;
+    found.map_err(|failure| match failure.code {
+        Fault::ProjectNotFound => absent(failure.refused_by),
+        _ => failure,
+    })
 }
 
 fn unknown(name: &str, nearest: Option<&str>) -> Failure {

@@ -24,7 +24,7 @@ fn the_tables_of_limits_have_every_tool_with_its_numbers() {
         rows(&text, "| calls a minute |"),
         rows(&text, "| units a call |"),
     );
-    for entry in tools::registry().unwrap().list().tools {
+    for entry in &tools::registry().unwrap().list().tools {
         let name = format!("`{}`", entry.name);
         let row = |rows: &[(&str, &str)]| {
             let found = rows.iter().find(|(_, row)| row.contains(&name));

@@ -314,7 +314,7 @@ mod tests {
         let who = Principal::for_tests(&[Scope::ToolsRead], None);
         for (name, has_output) in [("hello", true), ("plain", false)] {
             let tool = catalog.callable(&who, name).unwrap();
-            let shown = serde_json::to_value(shown(&tool)).unwrap();
+            let shown = serde_json::to_value(shown(tool)).unwrap();
             assert_eq!(shown, tool.entry.shown());
             assert_eq!(shown.get("outputSchema").is_some(), has_output, "{name}");
         }

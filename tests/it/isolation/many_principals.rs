@@ -152,7 +152,7 @@ async fn add_projects(stack: &Stack) -> Vec<ModelProject> {
     owner.close().await;
     let project = |number: usize| ModelProject {
         slug: slug(number),
-        has_topic: number % 7 == 0,
+        has_topic: number.is_multiple_of(7),
     };
     (0..PROJECTS).map(project).collect()
 }

@@ -44,24 +44,10 @@ pub(super) async fn explain(
         ))
     });
     let (rules, slugs, topics, guarded, keys) = read.await?;
-    let guarded: BTreeMap<String, GuardedProject> = guarded
-        .into_iter()
-        .map(|it| (it.project.clone(), it))
-        .collect();
-    let (has_rules, is_hosted) = (!rules.is_empty(), !guarded.is_empty());
-    let about = rules.into_iter().filter(|rule| rule.is_about(who.caller()));
-    let about = about.map(CompiledRule::of).collect::<Result<Vec<_>, _>>();
-    let about = about.map_err(refused)?;
-    let label = who.key.as_deref();
-    let keys: Option<Vec<&Key>> = label.map(|label| live_keys(&keys, label).collect());
-    let live_keys = keys.as_ref().map(Vec::len);
-    let caller = ExplainedCaller {
-        who,
-        keys: keys.unwrap_or_default(),
-        has_rules,
-        about,
-        families: families()?,
-    };
+    let guarded = guarded.into_iter().map(|it| (it.project.clone(), it));
+    let guarded: BTreeMap<String, GuardedProject> = guarded.collect();
+    let caller = ExplainedCaller::new(who, rules, &keys)?;
+    let live_keys = who.key.is_some().then_some(caller.keys.len());
     let projects = slugs.iter().map(|slug| {
         let topics = topics.get(slug).map_or(&[][..], Vec::as_slice);
         caller.in_project(slug, topics, guarded.get(slug))
@@ -71,8 +57,8 @@ pub(super) async fn explain(
         principal: who.name(),
         key_exists: live_keys.map(|count| count > 0),
         live_keys,
-        has_rules,
-        is_hosted,
+        has_rules: caller.has_rules,
+        is_hosted: !guarded.is_empty(),
         is_narrowed: caller.is_narrowed(),
         rules: caller.about.iter().map(|rule| rule.rule().id).collect(),
         projects: projects.collect(),
@@ -90,7 +76,26 @@ struct ExplainedCaller<'a> {
     families: Vec<String>,
 }
 
-impl ExplainedCaller<'_> {
+impl<'a> ExplainedCaller<'a> {
+    /// A caller of a tenant with these rules and keys.
+    fn new(
+        who: &'a CallerArgs,
+        rules: Vec<AccessRule>,
+        keys: &'a [Key],
+    ) -> Result<ExplainedCaller<'a>, AdminError> {
+        let has_rules = !rules.is_empty();
+        let about = rules.into_iter().filter(|rule| rule.is_about(who.caller()));
+        let about = about.map(CompiledRule::of).collect::<Result<Vec<_>, _>>();
+        let label = who.key.as_deref();
+        Ok(ExplainedCaller {
+            who,
+            keys: label.map_or_else(Vec::new, |label| live_keys(keys, label).collect()),
+            has_rules,
+            about: about.map_err(refused)?,
+            families: families()?,
+        })
+    }
+
     /// What it may use in a project, which a host may guard.
     fn in_project(
         &self,
@@ -142,8 +147,8 @@ impl ExplainedCaller<'_> {
         };
         let keys: Vec<_> = self.keys.iter().filter(is_for).collect();
         let has = |family: &&String| {
-            let covers = |key: &&&Key| covers_family(key.terms.families.as_deref(), family);
-            keys.iter().any(|key| covers(key))
+            keys.iter()
+                .any(|key| covers_family(key.terms.families.as_deref(), family))
         };
         let families: Vec<String> = self.families.iter().filter(has).cloned().collect();
         (self.is_narrowed() && families.len() < self.families.len()).then_some(families)
