@@ -35,7 +35,7 @@ impl RefusalRule {
         RefusalRule::new(&format!("path rule: {rule}"))
     }
 
-    /// Access rules that deny something, or none that gives it: `access rules 3, 5`.
+    /// Access rules that deny something, or none that gives it: `access rules 3, 5 deny it`.
     pub fn of_access(denying: &[i64]) -> RefusalRule {
         let ids: Vec<String> = denying.iter().map(i64::to_string).collect();
         RefusalRule::new(&match ids.as_slice() {

@@ -11,7 +11,7 @@ pub(crate) struct ApplyReport {
     /// Whether the changes were rolled back.
     pub(crate) dry_run: bool,
     changes: Vec<Change>,
-    /// What the file leaves out that hid something before.
+    /// What was hidden and is not any more, or the other way round, most likely unmeant.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
     /// How many entries were as desired already.
@@ -46,6 +46,11 @@ impl ApplyReport {
     /// Records an action.
     pub(super) fn add_action(&mut self, action: &'static str, kind: &'static str, name: &str) {
         self.changed(action, kind, name, Vec::new());
+    }
+
+    /// Adds a warning.
+    pub(super) fn add_warning(&mut self, warning: String) {
+        self.warnings.push(warning);
     }
 
     /// Records an entry that already matched (no `values`), or the fields that were changed.

@@ -46,6 +46,16 @@ pub struct AccessTerms {
 }
 
 impl AccessTerms {
+    /// What a rule says.
+    pub fn of(rule: AccessRule) -> AccessTerms {
+        AccessTerms {
+            who: rule.who,
+            projects: rule.projects,
+            families: rule.families,
+            deny: rule.deny,
+        }
+    }
+
     /// Reads the texts of a rule. Families are not checked.
     ///
     /// # Errors

@@ -126,15 +126,19 @@ fn a_file_sets_exactly_its_rules_and_keeps_those_that_stay() {
     let changed = ", access: [{who: [everyone], projects: [api]}, {who: ['key:ci'], projects: [web-1], deny: true}]";
     let said = apply(changed).ok();
     assert!(
-        said.contains("removed access rule acme") && said.contains("created access rule acme"),
+        said.contains("removed access rule acme: deny web-* to key:ci")
+            && said.contains("created access rule acme: deny web-1 to key:ci"),
         "{said}"
     );
     let second = installation.texts(ids);
     assert_eq!(first[0].split(' ').next(), second[0].split(' ').next());
     let refused = apply(", access: [{who: [nobody], projects: [api]}]");
     assert!(refused.refusal().contains("access rule 1 of acme"));
-    apply(", access: []").ok();
-    assert_eq!(edition(&installation), ["6"]);
+    let hidden = apply(", access: [{who: [everyone], projects: [api], deny: true}]").ok();
+    assert!(hidden.contains("all are hidden from everyone"), "{hidden}");
+    let open = apply(", access: []").ok();
+    assert!(open.contains("everyone may use all projects"), "{open}");
+    assert_eq!(edition(&installation), ["8"]);
 }
 
 /// `api` and `web-1` are private at their host, which said two hours ago that ada may read the first.

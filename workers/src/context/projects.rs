@@ -81,11 +81,11 @@ impl ToolContext {
 
     /// Which of `readable` a call without `project` means, if that is unambiguous.
     pub fn default_project(&self, readable: &[Arc<Project>]) -> Option<Arc<Project>> {
-        match (&self.pass.default_project, readable) {
-            (Some(slug), _) => readable
-                .iter()
-                .find(|project| &project.slug == slug)
-                .cloned(),
+        let slug = self.pass.default_project.as_deref();
+        let default = readable.iter().find(|it| slug == Some(it.slug.as_str()));
+        match (default, readable) {
+            (Some(default), _) => Some(Arc::clone(default)),
+            // A default that the caller may not read is as none.
             (None, [only]) => Some(Arc::clone(only)),
             (None, _) => None,
         }

@@ -133,10 +133,10 @@ impl<'a> ExplainedCaller<'a> {
         }
     }
 
-    /// Whether each of its keys is for some projects or families alone.
+    /// Whether one of its keys is for some projects or families alone.
     fn is_narrowed(&self) -> bool {
         let is_narrow = |key: &&Key| key.terms.projects.is_some() || key.terms.families.is_some();
-        !self.keys.is_empty() && self.keys.iter().all(is_narrow)
+        self.keys.iter().any(is_narrow)
     }
 
     /// The families that its keys are for in a project; `None` for all.

@@ -21,7 +21,7 @@ pub(super) struct Explained {
     /// Whether a host says who may read some of its projects.
     #[serde(skip)]
     pub(super) is_hosted: bool,
-    /// Whether each live key with the label is for some projects or families alone.
+    /// Whether a live key with the label is for some projects or families alone.
     #[serde(skip)]
     pub(super) is_narrowed: bool,
     /// The rules about the principal.

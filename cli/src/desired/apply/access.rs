@@ -25,18 +25,41 @@ impl Applier<'_> {
                 None => missing.push(terms),
             }
         }
+        let was_changed = !others.is_empty() || !missing.is_empty();
         // First, since a file may replace as many rules as a tenant may have.
         for rule in others {
             self.tx.remove_access_rule(tenant, rule.id).await?;
-            let name = format!("{slug} {}", rule.id);
+            let name = format!("{slug}: {}", in_words(&AccessTerms::of(rule)));
             self.report.add_action("removed", "access rule", &name);
         }
         for terms in missing {
             let added = self.tx.add_access_rule(tenant, terms).await;
-            let id = added.map_err(refused("access rule", slug))?;
-            let name = format!("{slug} {id}");
+            added.map_err(refused("access rule", slug))?;
+            let name = format!("{slug}: {}", in_words(terms));
             self.report.add_action("created", "access rule", &name);
+        }
+        if was_changed && desired.iter().all(|terms| terms.deny) {
+            self.report.add_warning(match desired {
+                [] => format!("{slug} has no access rule any more: everyone may use all projects"),
+                _ => format!(
+                    "no access rule of {slug} gives a project: all are hidden from everyone"
+                ),
+            });
         }
         Ok(())
     }
+}
+
+/// `deny payroll to everyone`, and the families if there are some.
+fn in_words(terms: &AccessTerms) -> String {
+    let effect = if terms.deny { "deny" } else { "allow" };
+    let projects: Vec<String> = terms.projects.iter().map(ToString::to_string).collect();
+    let who: Vec<String> = terms.who.iter().map(ToString::to_string).collect();
+    let families = terms.families.as_ref();
+    let families = families.map_or_else(String::new, |it| format!(" for {}", it.join(", ")));
+    format!(
+        "{effect} {} to {}{families}",
+        projects.join(", "),
+        who.join(", ")
+    )
 }
