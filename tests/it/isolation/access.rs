@@ -278,25 +278,3 @@ async fn a_change_of_rules_is_in_force_at_each_gateway() {
         until_sees(&stack, client, &["site", "vault", "wiki"]).await;
     }
 }
-
-#[tokio::test]
-async fn a_default_project_that_is_hidden_is_as_none() {
-    let acme = acme().key(Key::new("lost").default_project("vault"));
-    let stack = Harness::new().tenant(acme).start().await;
-    stack.until_listening().await;
-    stack.allow("acme", "everyone", &["site"]).await;
-    let (dev, lost) = (stack.keyed("acme", "dev"), stack.keyed("acme", "lost"));
-    until_sees(&stack, &dev, &["site"]).await;
-    until_sees(&stack, &lost, &["site"]).await;
-    for (tool, arguments) in [
-        ("list_files", json!({})),
-        ("list_projects", json!({})),
-        ("read_file", json!({ "path": "none.txt" })),
-    ] {
-        let answer = async |client: &Client| {
-            let reply = client.call(tool, arguments.clone()).await;
-            (reply.text().to_owned(), reply.is_error())
-        };
-        assert_eq!(answer(&lost).await, answer(&dev).await, "{tool}");
-    }
-}

@@ -1,10 +1,13 @@
 //! A tenant can neither list, read nor search another's project. `refusals` shows that it cannot learn of
 //! its existence either. A narrowed key is as separate from its tenant's other projects.
 
-use e2e::{Harness, Key, Repo, Stack, Tenant, sample_calls};
+use e2e::{Client, Harness, Key, Repo, Stack, Tenant, sample_calls};
 use serde_json::{Value, json};
 
-use super::refusals::assert_refused_as_unknown;
+use super::{
+    access::{acme, until_sees},
+    refusals::assert_refused_as_unknown,
+};
 
 fn treasure() -> Repo {
     Repo::new()
@@ -238,5 +241,27 @@ async fn a_cursor_of_another_project_is_refused() {
         let reply = client.call("list_files", arguments).await;
         let refused = reply.is_error().then(|| reply.code());
         assert_eq!(refused, code, "{project}");
+    }
+}
+
+#[tokio::test]
+async fn a_default_project_that_is_hidden_is_as_none() {
+    let acme = acme().key(Key::new("lost").default_project("vault"));
+    let stack = Harness::new().tenant(acme).start().await;
+    stack.until_listening().await;
+    stack.allow("acme", "everyone", &["site"]).await;
+    let (dev, lost) = (stack.keyed("acme", "dev"), stack.keyed("acme", "lost"));
+    until_sees(&stack, &dev, &["site"]).await;
+    until_sees(&stack, &lost, &["site"]).await;
+    for (tool, arguments) in [
+        ("list_files", json!({})),
+        ("list_projects", json!({})),
+        ("read_file", json!({ "path": "none.txt" })),
+    ] {
+        let answer = async |client: &Client| {
+            let reply = client.call(tool, arguments.clone()).await;
+            (reply.text().to_owned(), reply.is_error())
+        };
+        assert_eq!(answer(&lost).await, answer(&dev).await, "{tool}");
     }
 }
