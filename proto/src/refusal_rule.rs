@@ -74,6 +74,17 @@ mod tests {
     }
 
     #[test]
+    fn access_rules_are_named_by_their_numbers() {
+        for (denying, words) in [
+            (&[][..], "no access rule gives it"),
+            (&[3], "access rule 3 denies it"),
+            (&[3, 5], "access rules 3, 5 deny it"),
+        ] {
+            assert_eq!(RefusalRule::of_access(denying).for_operators(), words);
+        }
+    }
+
+    #[test]
     fn a_rule_is_not_printed() {
         let printed = format!("{:?}", Some(RefusalRule::new("close glob *.sql")));
         assert_eq!(printed, "Some(RefusalRule)");

@@ -83,7 +83,10 @@ mod tests {
             let refused = rules.admit(&path, &path, kind).unwrap_err();
             assert!(!refused.to_string().contains("glob"), "{refused}");
             match refused {
-                RepoError::Blocked { rule, .. } => rule.for_operators().to_owned(),
+                RepoError::Blocked { rule, .. } => {
+                    let rule = rule.for_operators().strip_prefix("path rule: ");
+                    rule.unwrap().to_owned()
+                }
                 other => panic!("{other}"),
             }
         };
