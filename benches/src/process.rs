@@ -124,7 +124,7 @@ pub(crate) async fn in_force(url: &str, key: &str) {
 }
 
 /// The limited tools that benches call.
-const LIMITED: [&str; 11] = [
+const LIMITED: [&str; 13] = [
     "total",
     "hello",
     "list_projects",
@@ -134,6 +134,8 @@ const LIMITED: [&str; 11] = [
     "grep_codebase",
     "search_files",
     "context_search",
+    "find_symbol",
+    "find_references",
     "write_memory_entry",
     "search_memory",
 ];
