@@ -72,7 +72,10 @@ async fn assert_told(client: &Client, project: &str, symbol: &HiddenSymbol) {
     let arguments = json!({ "name": symbol.misspelt, "project": project });
     let found = client.call("find_symbol", arguments).await;
     let message = found.structured()["message"].as_str().unwrap();
-    let near = format!("did you mean `{}` ({}:2)?", symbol.name, symbol.path);
+    let HiddenSymbol {
+        class, name, path, ..
+    } = symbol;
+    let near = format!("did you mean `{class}.{name}` ({path}:2)?");
     assert!(message.contains(&near), "{message}");
 }
 
