@@ -21,7 +21,7 @@ impl ToolSet {
     /// The tool of this name if the caller may call it, without a reason otherwise.
     pub(crate) fn callable(&self, who: &Principal, name: &str) -> Option<&Arc<Tool>> {
         let tool = self.tools.get(*self.by_name.get(name)?)?;
-        (who.covers_family(&tool.entry.family) && who.holds(tool.entry.scope)).then_some(tool)
+        is_callable(who, tool).then_some(tool)
     }
 
     /// The tool of this name if the caller may call it. The caller reads the same of a tool outside its families as of
@@ -69,8 +69,10 @@ impl ToolSet {
 
     /// The tools that the caller may call, in the workers' order.
     pub(crate) fn visible<'a>(&'a self, who: &'a Principal) -> impl Iterator<Item = &'a Arc<Tool>> {
-        self.tools
-            .iter()
-            .filter(|tool| who.covers_family(&tool.entry.family) && who.holds(tool.entry.scope))
+        self.tools.iter().filter(|tool| is_callable(who, tool))
     }
+}
+
+fn is_callable(who: &Principal, tool: &Tool) -> bool {
+    who.covers_family(&tool.entry.family) && who.holds(tool.entry.scope)
 }
