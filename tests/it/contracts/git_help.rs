@@ -203,9 +203,10 @@ async fn a_path_without_history_is_not_found_and_the_nearest_is_suggested() {
     let head = git(&folder, &["rev-parse", "--short", "HEAD"]);
     let first = git(&folder, &["rev-parse", "--short", "v1.0.0"]);
     for (path, hint) in [
-        ("jwt.ts", ": did you mean src/auth/jwt.ts?"),
-        ("src/auth/jtw.ts", ": did you mean src/auth/jwt.ts?"),
-        ("lib/JWT.ts", ": did you mean src/auth/jwt.ts?"),
+        ("jwt.ts", ": did you mean `src/auth/jwt.ts`?"),
+        ("src/auth/jtw.ts", ": did you mean `src/auth/jwt.ts`?"),
+        ("lib/JWT.ts", ": did you mean `src/auth/jwt.ts`?"),
+        ("src/auht", ": did you mean `src/auth`?"),
         ("hidden/env", ". Names are compared letter by letter; "),
         ("nothing/like/it", ". Names are compared letter by letter; "),
     ] {

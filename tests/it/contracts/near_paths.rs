@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use e2e::{Client, Harness, Repo, Tenant};
+use e2e::{Client, Harness, Repo, Tenant, git};
 use serde_json::{Value, json};
 
 use crate::serve;
@@ -81,6 +81,48 @@ async fn a_misspelt_file_or_folder_names_the_near_ones() {
         near(&client, "read_repo_file", allowed).await,
         ["docs/guide.md"]
     );
+}
+
+/// The note of an empty log or diff.
+async fn note(client: &Client, tool: &str, arguments: Value) -> String {
+    let reply = client.call(tool, arguments).await;
+    let note = reply.structured()["note"].as_str();
+    note.unwrap_or_else(|| panic!("{tool}: {}", reply.value()))
+        .to_owned()
+}
+
+#[tokio::test]
+async fn git_tools_name_three_near_paths_of_the_commit_and_no_closed_one() {
+    let closed = "deny = ['/src/a/']\n";
+    let repo = ["a", "b", "c", "d", "e"]
+        .into_iter()
+        .fold(Repo::new(), |repo, folder| {
+            repo.file(&format!("src/{folder}/token.ts"), folder)
+        });
+    let (stack, client) = serve(repo.file(".archway.toml", closed).commit()).await;
+    let folder = stack.folder("acme", "site");
+    git(&folder, &["rm", "--quiet", "src/b/token.ts"]);
+    git(&folder, &["commit", "--quiet", "--message", "without b"]);
+    let at = |folders: [&str; 3]| folders.map(|folder| format!("src/{folder}/token.ts"));
+    for (revision, expected) in [
+        ("HEAD", at(["c", "d", "e"])),
+        ("HEAD~1", at(["b", "c", "d"])),
+    ] {
+        let blamed = json!({ "file_path": "src/tokn.ts", "ref": revision });
+        assert_eq!(near(&client, "git_blame", blamed.clone()).await, expected);
+        let named = expected.map(|path| format!("`{path}`")).join(" or ");
+        let asked = format!(": did you mean {named}?");
+        let logged = note(&client, "git_log", blamed).await;
+        assert!(logged.ends_with(&asked), "{revision}: {logged}");
+        let diffed = json!({ "ref1": revision, "ref2": revision, "file_path": "src/tokn.ts" });
+        let diffed = note(&client, "git_diff", diffed).await;
+        assert!(diffed.ends_with(&asked), "{revision}: {diffed}");
+    }
+    // A log may be of a folder, a blame of a file alone.
+    let folder = json!({ "file_path": "srcs" });
+    assert_eq!(near(&client, "git_blame", folder.clone()).await, [""; 0]);
+    let logged = note(&client, "git_log", folder).await;
+    assert!(logged.ends_with(": did you mean `src`?"), "{logged}");
 }
 
 #[tokio::test]

@@ -1,12 +1,11 @@
-//! Suggestions for a missing path: whether it is a folder, and the most likely file.
+//! What is known of a missing path: whether it is a folder, and which paths there are instead.
 //!
 //! Computed only after a lookup failed, so successful calls pay nothing. Blocked paths are never
 //! read.
 
 use std::collections::VecDeque;
 
-use archway_proto::nearest;
-use archway_repo::{Cancel, Kind, RepoPath, text};
+use archway_repo::{Cancel, Kind, RepoPath};
 use gix::ObjectId;
 use gix::objs::FindExt as _;
 
@@ -84,36 +83,19 @@ impl History {
         Ok(is_served && self.is_tree(commit, path.clone())? == Some(true))
     }
 
-    /// The file of a commit that the caller most likely meant by a missing path: one of the same
-    /// name in another folder, or one of nearly the same path.
-    pub fn nearest_file(
+    /// The files and folders of a commit that path rules admit, upper folders first. Of a large commit only the
+    /// first ones are looked at.
+    ///
+    /// # Errors
+    /// If the commit can't be read, or the call has to stop.
+    pub fn served_paths(
         &self,
         commit: ObjectId,
-        path: &RepoPath,
         cancel: &Cancel,
-    ) -> Option<String> {
-        // A suggestion is optional, so failures are ignored.
-        let files = self.files(commit, cancel).ok()?;
-        let same_name = |file: &&RepoPath| file.name().eq_ignore_ascii_case(path.name());
-        let named: Vec<String> = files.iter().filter(same_name).map(shown).collect();
-        let path = path.display();
-        let nearest = |files: &[String]| {
-            let nearest = nearest::to(&path, files.iter().map(String::as_str));
-            nearest.map(str::to_owned)
-        };
-        match named.as_slice() {
-            [] => nearest(&files.iter().map(shown).collect::<Vec<_>>()),
-            [one] => Some(one.clone()),
-            several => nearest(several),
-        }
-        .filter(|nearest| text::shown(nearest) == nearest.as_str())
-    }
-
-    /// The files of a commit that path rules admit, upper folders first.
-    fn files(&self, commit: ObjectId, cancel: &Cancel) -> Result<Vec<RepoPath>, HistoryError> {
+    ) -> Result<Vec<(RepoPath, Kind)>, HistoryError> {
         const READING: &str = "reading a tree";
         let mut folders = VecDeque::from([(RepoPath::root(), self.node(commit)?.tree)]);
-        let (mut files, mut left) = (Vec::new(), MAX_ENTRIES);
+        let (mut served, mut left) = (Vec::new(), MAX_ENTRIES);
         let mut buffer = Vec::new();
         while let Some((folder, tree)) = folders.pop_front().filter(|_| left > 0) {
             cancel.check()?;
@@ -124,20 +106,21 @@ impl History {
             for entry in entries.map_err(git(READING))?.take(left) {
                 left -= 1;
                 let entry = entry.map_err(git(READING))?;
-                let Some(path) = entry_path(&folder, entry.filename) else {
+                let kind = match entry.mode.is_tree() {
+                    true => Kind::Directory,
+                    false => Kind::File,
+                };
+                let path = entry_path(&folder, entry.filename);
+                let Some(path) = path.filter(|path| self.rules.check(path, kind).is_ok()) else {
                     continue;
                 };
-                let is_served = |kind| self.rules.check(&path, kind).is_ok();
-                match entry.mode.is_tree() {
-                    true if is_served(Kind::Directory) => {
-                        folders.push_back((path, entry.oid.to_owned()));
-                    }
-                    false if is_served(Kind::File) => files.push(path),
-                    _ => {}
+                if kind == Kind::Directory {
+                    folders.push_back((path.clone(), entry.oid.to_owned()));
                 }
+                served.push((path, kind));
             }
         }
-        Ok(files)
+        Ok(served)
     }
 
     /// Whether the commit's entry at `path` is a folder. `None` without an entry.
@@ -146,8 +129,4 @@ impl History {
         let (_, side) = PathLimiter::of(path).sides(self, None, Some(tree))?;
         Ok(side.map(|side| side.mode.is_tree()))
     }
-}
-
-fn shown(path: &RepoPath) -> String {
-    path.display()
 }

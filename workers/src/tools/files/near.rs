@@ -1,4 +1,5 @@
 //! Near paths of one that names nothing, from the listing: what path rules close, or git ignores, is not in it.
+//! The git tools look among the paths of a commit.
 //!
 //! Computed only after a lookup failed, so successful calls pay nothing. A known path is near if its last
 //! component is; those come first whose whole path is near.
@@ -61,10 +62,14 @@ pub(in crate::tools) fn suggest(mut failure: Failure, near: Vec<String>) -> Fail
     if near.is_empty() {
         return failure;
     }
-    let named: Vec<String> = near.iter().map(|path| format!("`{path}`")).collect();
-    let (named, rest) = (named.join(" or "), &failure.suggestion);
-    failure.suggestion = format!("did you mean {named}? Or {rest}");
+    failure.suggestion = format!("{} Or {}", question(&near), failure.suggestion);
     failure.detail("nearest", near)
+}
+
+/// How a message names near paths: "did you mean `a` or `b`?".
+pub(in crate::tools) fn question(near: &[String]) -> String {
+    let named: Vec<String> = near.iter().map(|path| format!("`{path}`")).collect();
+    format!("did you mean {}?", named.join(" or "))
 }
 
 /// The listing, unless it is too large. A suggestion is optional, so failures are ignored.
@@ -82,7 +87,10 @@ struct Candidate<'a> {
 }
 
 /// The known paths near `path`, the nearest first.
-fn among<'a>(path: &RepoPath, known: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
+pub(in crate::tools) fn among<'a>(
+    path: &RepoPath,
+    known: impl Iterator<Item = &'a [u8]>,
+) -> Vec<String> {
     let path = path.display();
     let (_, name) = split(&path);
     let letters = letters(name);

@@ -5,10 +5,12 @@ mod page;
 use archway_history::{BlamedFile, History, HistoryError};
 use archway_proto::{failure::Failure, fault::Fault};
 use archway_repo::{Cancel, Kind, Repo, RepoPath};
+use gix::ObjectId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::page::{BlamePage, BlamedCommit, BlamedLine};
+use super::not_found_notes::near_paths;
 use crate::blocking::Load;
 use crate::tools::{Reply, Tool, ToolContext, files::near, schema::is_false};
 
@@ -84,8 +86,16 @@ impl Tool for GitBlame {
                 let path = RepoPath::parse(&args.file_path)?;
                 repo.rules().admit(&path, &path, Kind::File)?;
                 let history = History::of(repo, &histories, cancel)?;
-                let file = tracked_file(&history, &path, args.revision.as_deref(), cancel);
-                let file = file.map_err(|error| with_near_paths(error, repo, &path, cancel))?;
+                let revision = args.revision.as_deref();
+                let commit = match revision {
+                    Some(revision) => Some(history.resolve(revision, cancel)?),
+                    None => history.head(),
+                };
+                let file = tracked_file(&history, commit, &path, revision);
+                let file = file.map_err(|error| {
+                    let near = || near_files(&history, commit, &path, cancel);
+                    with_near_paths(error, repo, &path, near)
+                })?;
                 let page = page(&history, &file, &args, (budget, cancel))?;
                 let modified =
                     args.revision.is_none() && history.is_modified(repo, &file, cancel)?;
@@ -107,17 +117,13 @@ impl Tool for GitBlame {
     }
 }
 
-/// Finds the file, in HEAD unless a revision is named.
+/// Finds the file in a commit: HEAD, unless the caller named a revision.
 fn tracked_file(
     history: &History,
+    commit: Option<ObjectId>,
     path: &RepoPath,
     revision: Option<&str>,
-    cancel: &Cancel,
 ) -> Result<BlamedFile, HistoryError> {
-    let commit = match revision {
-        Some(revision) => Some(history.resolve(revision, cancel)?),
-        None => history.head(),
-    };
     let commit = commit.ok_or_else(|| HistoryError::NotTracked {
         path: path.clone(),
         revision: None,
@@ -137,24 +143,42 @@ fn tracked_file(
         })
 }
 
-/// Names the submodule that is there, or near files of today, where the path names no file today.
-fn with_near_paths(error: HistoryError, repo: &Repo, path: &RepoPath, cancel: &Cancel) -> Failure {
-    let is_of_today = matches!(
+/// The files of a commit near a path of none.
+fn near_files(
+    history: &History,
+    commit: Option<ObjectId>,
+    path: &RepoPath,
+    cancel: &Cancel,
+) -> Vec<String> {
+    let is_file = |kind| kind == Kind::File;
+    commit.map_or_else(Vec::new, |commit| {
+        near_paths(history, (commit, path), is_file, cancel)
+    })
+}
+
+/// Names near files where the path names nothing, or the submodule that is there today.
+fn with_near_paths(
+    error: HistoryError,
+    repo: &Repo,
+    path: &RepoPath,
+    near: impl FnOnce() -> Vec<String>,
+) -> Failure {
+    let is_absent = matches!(
         error,
         HistoryError::NotTracked {
-            revision: None,
             is_folder: false,
             ..
         }
     );
-    if is_of_today && let Some(submodule) = repo.submodule(path) {
+    let is_of_today = matches!(error, HistoryError::NotTracked { revision: None, .. });
+    if is_absent
+        && is_of_today
+        && let Some(submodule) = repo.submodule(path)
+    {
         return submodule.into();
     }
-    match is_of_today {
-        true => near::suggest(
-            error.into(),
-            near::files(repo, path, cancel, |it| it != path),
-        ),
+    match is_absent {
+        true => near::suggest(error.into(), near()),
         false => error.into(),
     }
 }

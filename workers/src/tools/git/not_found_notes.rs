@@ -4,7 +4,9 @@
 use gix::ObjectId;
 
 use archway_history::{EmptyLogReason, History, HistoryError, LogQuery};
-use archway_repo::{Cancel, RepoPath, text};
+use archway_repo::{Cancel, Kind, RepoPath, text};
+
+use crate::tools::files::near;
 
 /// Maximum number of commits that a note names.
 const MAX_NAMED: usize = 2;
@@ -60,15 +62,28 @@ fn path_is_absent(
     let shown = text::shown(&shown);
     let named = commits.iter().take(MAX_NAMED);
     let named: Vec<String> = named.map(|&commit| history.short(commit)).collect();
-    let near = commits
-        .iter()
-        .take(MAX_NAMED)
-        .find_map(|&commit| history.nearest_file(commit, path, cancel));
-    let hint = match near {
-        Some(near) => format!(": did you mean {near}?"),
+    let near = commits.iter().take(MAX_NAMED);
+    let mut near = near.map(|&commit| near_paths(history, (commit, path), |_| true, cancel));
+    let hint = match near.find(|near| !near.is_empty()) {
+        Some(near) => format!(": {}", near::question(&near)),
         None => {
             ". Names are compared letter by letter; list_files lists the current ones.".to_owned()
         }
     };
     format!("{shown} is not in commit {}{hint}", named.join(" nor in "))
+}
+
+/// Paths of a commit near one that it does not have, of the kinds that are meant. A suggestion is optional, so
+/// failures are ignored.
+pub(super) fn near_paths(
+    history: &History,
+    (commit, path): (ObjectId, &RepoPath),
+    is_meant: impl Fn(Kind) -> bool,
+    cancel: &Cancel,
+) -> Vec<String> {
+    let served = history.served_paths(commit, cancel).unwrap_or_default();
+    let meant = served
+        .iter()
+        .filter(|(it, kind)| it != path && is_meant(*kind));
+    near::among(path, meant.map(|(it, _)| it.as_bytes()))
 }
