@@ -60,7 +60,9 @@ impl Cancel {
     /// The reason to stop.
     pub fn check(&self) -> Result<(), Stopped> {
         #[cfg(any(test, feature = "testing"))]
-        self.checks.count(&self.token);
+        if self.checks.count(&self.token) {
+            return Err(Stopped::Deadline);
+        }
         if self.token.is_cancelled() {
             Err(Stopped::Cancelled)
         } else if Instant::now() >= self.deadline {

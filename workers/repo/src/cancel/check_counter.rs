@@ -19,19 +19,23 @@ struct State {
     count: u64,
     /// The check at which the call is cancelled; 0 means never.
     cancel_at: u64,
+    /// The check from which on the deadline has passed; 0 means never.
+    late_from: u64,
     /// The thread's CPU time at the last check; `None` if not measured.
     cpu_at_last: Option<Duration>,
     longest_gap: Duration,
 }
 
 impl CheckCounter {
-    pub(super) fn count(&self, token: &CancellationToken) {
+    /// Counts a check. Returns whether the deadline passed before it.
+    pub(super) fn count(&self, token: &CancellationToken) -> bool {
         let mut state = self.0.lock();
         state.count += 1;
         state.measure();
         if state.count == state.cancel_at {
             token.cancel();
         }
+        state.late_from > 0 && state.count >= state.late_from
     }
 }
 
@@ -49,6 +53,12 @@ impl Cancel {
     /// Cancels the call at the check with this number, counted from 1.
     pub fn cancel_at_check(self, number: u64) -> Cancel {
         self.checks.0.lock().cancel_at = number;
+        self
+    }
+
+    /// Lets the deadline pass before the check with this number, counted from 1.
+    pub fn late_from_check(self, number: u64) -> Cancel {
+        self.checks.0.lock().late_from = number;
         self
     }
 

@@ -200,3 +200,95 @@ fn fill(
     }
     Ok(page)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use archway_history::Histories;
+    use archway_repo::testing::{Sandbox, cancel};
+
+    use super::*;
+
+    /// Sixty commits to one file. The last one adds a second `needle`, and the second one removes `origin`.
+    fn sixty_commits() -> Sandbox {
+        let app = Sandbox::new();
+        app.git(&["init", "-q", "-b", "main"]);
+        let mut stream = String::new();
+        for at in 1..=60 {
+            let words = match at {
+                1 => "needle origin",
+                60 => "needle needle",
+                _ => "needle",
+            };
+            let (text, message) = (format!("{words} {at}\n"), format!("commit {at}"));
+            write!(
+                stream,
+                "commit refs/heads/main\ncommitter A <a@b.c> {at} +0000\ndata {}\n{message}\n\
+                 M 644 inline a.txt\ndata {}\n{text}\n",
+                message.len(),
+                text.len()
+            )
+            .unwrap();
+        }
+        app.import(&stream);
+        app
+    }
+
+    /// A page of the commits that add or remove a text, read with empty caches.
+    fn page(
+        app: &Sandbox,
+        changed: &str,
+        cursor: Option<LogCursor>,
+        until: &Cancel,
+    ) -> Result<LogPage, HistoryError> {
+        let history = History::of(&app.repo(), &Histories::new(), &cancel())?;
+        let query = LogQuery {
+            path: None,
+            since: None,
+            until: None,
+            author: None,
+            grep: None,
+            changed: Some(changed.to_owned()),
+            revision: None,
+            now: jiff::Timestamp::UNIX_EPOCH,
+        };
+        let log = history.log(&query, cursor, &cancel())?;
+        fill(log, default_max_count(), 64 << 10, until)
+    }
+
+    fn messages(page: &LogPage) -> Vec<String> {
+        let commits = serde_json::to_value(&page.commits).unwrap();
+        let commits = commits.as_array().unwrap().iter();
+        let message = |commit: &serde_json::Value| commit["message"].as_str().unwrap().to_owned();
+        commits.map(message).collect()
+    }
+
+    #[test]
+    fn a_page_that_runs_out_of_time_has_what_was_found_and_goes_on() {
+        let (app, whole) = (sixty_commits(), cancel());
+        let all = page(&app, "needle", None, &whole).unwrap();
+        assert_eq!(messages(&all), ["commit 60", "commit 1"]);
+        assert!(!all.is_incomplete && all.next.is_none());
+        let half = cancel().late_from_check(whole.checks() / 2);
+        let first = page(&app, "needle", None, &half).unwrap();
+        assert_eq!(messages(&first), ["commit 60"]);
+        assert!(first.is_incomplete && first.next.is_some());
+        let rest = page(&app, "needle", first.next, &cancel()).unwrap();
+        assert_eq!(messages(&rest), ["commit 1"]);
+        assert!(!rest.is_incomplete && rest.next.is_none());
+    }
+
+    #[test]
+    fn a_page_without_commits_in_time_is_no_end_and_one_without_progress_fails() {
+        let (app, whole) = (sixty_commits(), cancel());
+        let all = page(&app, "origin", None, &whole).unwrap();
+        assert_eq!(messages(&all), ["commit 2", "commit 1"]);
+        let half = cancel().late_from_check(whole.checks() / 2);
+        let none = page(&app, "origin", None, &half).unwrap();
+        assert!(none.commits.is_empty() && none.next.is_some());
+        assert!(none.markdown(true).contains("the time was up"));
+        let at_once = page(&app, "origin", None, &cancel().late_from_check(1));
+        assert!(at_once.err().unwrap().is_deadline());
+    }
+}
