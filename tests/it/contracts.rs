@@ -21,6 +21,8 @@ mod revisions;
 mod schemas;
 mod search;
 mod symbols;
+mod symbol_totals;
+mod outline;
 mod references;
 mod skipped;
 mod submodules;

@@ -1,6 +1,7 @@
 //! `find_references`: who uses a definition, and how sure that is.
 
 mod scopes;
+mod unresolved;
 
 use e2e::{Client, Repo, Stack};
 use serde_json::{Value, json};

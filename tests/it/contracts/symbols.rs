@@ -1,4 +1,4 @@
-//! `find_symbol` and `outline`: what is defined where, in the work tree as it stands.
+//! `find_symbol`: what is defined where, in the work tree as it stands.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ const CIRCUIT: &str = "//! Breakers.\n\n/// Refuses calls after failures. It is 
     open: bool,\n}\n\nimpl Circuit {\n    /// Whether a call may pass.\n    pub fn admit(&self) -> bool {\n        \
     self.open\n    }\n}\n\nfn admit() {}\n";
 
-async fn project() -> (Stack, Client) {
+pub(super) async fn project() -> (Stack, Client) {
     let repo = Repo::new()
         .file("src/circuit.rs", CIRCUIT)
         .file(
@@ -203,90 +203,6 @@ async fn a_text_without_a_name_and_a_bad_glob_are_refused() {
 }
 
 #[tokio::test]
-async fn an_outline_is_nested_and_has_no_bodies() {
-    let (_stack, client) = project().await;
-    let outlined = client
-        .call("outline", json!({ "path": "src/circuit.rs" }))
-        .await;
-    let outlined = both(&outlined);
-    assert_eq!(
-        column(&outlined["symbols"], "signature"),
-        ["pub struct Circuit", "fn admit()"]
-    );
-    let members = &outlined["symbols"][0]["children"];
-    assert_eq!(column(members, "name"), ["open", "admit"]);
-    assert_eq!(
-        (&outlined["truncated"], outlined.get("reason")),
-        (&json!(false), None)
-    );
-    let flat = client
-        .call("outline", json!({ "path": "src/circuit.rs", "depth": 1 }))
-        .await;
-    assert_eq!(both(&flat)["symbols"][0].get("children"), None);
-}
-
-#[tokio::test]
-async fn an_outline_of_a_folder_has_the_exported_symbols_of_each_file() {
-    let (_stack, client) = project().await;
-    let outlined = client.call("outline", json!({ "path": "." })).await;
-    let outlined = both(&outlined);
-    let files = column(&outlined["files"], "path");
-    assert_eq!(
-        files,
-        ["src/breaker.py", "src/circuit.rs", "vendor/circuit.go"]
-    );
-    assert_eq!(
-        column(&outlined["files"][1]["symbols"], "name"),
-        ["Circuit"]
-    );
-    let big = (0..400).fold(Repo::new(), |repo, n| {
-        repo.file(
-            &format!("d/f{n:03}.py"),
-            format!("def function_{n}(argument): pass\n"),
-        )
-    });
-    let (_stack, client) = serve(big.commit()).await;
-    let outlined = client.call("outline", json!({ "path": "d" })).await;
-    let outlined = both(&outlined);
-    assert_eq!(outlined["truncated"], true);
-    assert!(outlined.to_string().len() < 16 << 10);
-    let reason = outlined["reason"].as_str().unwrap();
-    assert!(reason.contains("of 400 source files"), "{reason}");
-}
-
-#[tokio::test]
-async fn a_file_without_symbols_says_why_and_a_missing_one_what_is_near() {
-    let large = "# filler\n".repeat(120_000);
-    let repo = Repo::new()
-        .file("a.md", "x")
-        .file("big.py", &large)
-        .file("src/main.py", "")
-        .file("own/lib.rs", "fn own() {}\n");
-    let (_stack, client) = serve(repo.commit()).await;
-    for (path, why) in [
-        ("a.md", "grammar for this kind of file: call read_file"),
-        ("big.py", "1048576"),
-        ("own", "outline a file"),
-    ] {
-        let outlined = client.call("outline", json!({ "path": path })).await;
-        let outlined = both(&outlined);
-        assert_eq!(outlined["symbols"], json!([]));
-        let reason = outlined["reason"].as_str().unwrap();
-        assert!(reason.contains(why), "{reason}");
-    }
-    let missing = client
-        .call("outline", json!({ "path": "src/mian.py" }))
-        .await;
-    assert_eq!(missing.code(), "file_not_found");
-    assert_eq!(
-        missing.error()["details"]["nearest"],
-        json!(["src/main.py"])
-    );
-    let outside = client.call("outline", json!({ "path": "../x" }));
-    assert_eq!(outside.await.code(), "access_denied");
-}
-
-#[tokio::test]
 async fn types_come_before_functions_and_variants_of_the_same_name() {
     let repo = Repo::new()
         .file("src/a.rs", "pub enum Kind {\n    Gate,\n}\n")
@@ -296,4 +212,36 @@ async fn types_come_before_functions_and_variants_of_the_same_name() {
     let found = find(&client, json!({ "name": "Gate" })).await;
     let shown = places(&found).join(", ");
     assert_eq!(shown, "Gate src/c.rs:1, Gate src/b.rs:1, Gate src/a.rs:2");
+}
+
+#[tokio::test]
+async fn a_whole_name_comes_first_and_tests_and_private_ones_last() {
+    let repo = Repo::new()
+        .file(
+            "src/a.py",
+            "def close_gate(): pass\ndef gate(): pass\ndef gate_of(): pass\n",
+        )
+        .file("tests/b.py", "def gate(): pass\n")
+        .file("src/c.rs", "fn admit() {}\n")
+        .file("src/d.rs", "pub fn admit() {}\n")
+        .file("tests/e.rs", "pub fn admit() {}\n");
+    let (_stack, client) = serve(repo.commit()).await;
+    for (name, expected) in [
+        (
+            "*gate*",
+            vec![
+                "gate src/a.py:2",
+                "gate tests/b.py:1",
+                "gate_of src/a.py:3",
+                "close_gate src/a.py:1",
+            ],
+        ),
+        (
+            "admit",
+            vec!["admit src/d.rs:1", "admit src/c.rs:1", "admit tests/e.rs:1"],
+        ),
+    ] {
+        let found = find(&client, json!({ "name": name })).await;
+        assert_eq!(places(&found), expected, "{name}");
+    }
 }

@@ -119,3 +119,19 @@ async fn a_memory_file_that_is_too_long_to_read_at_once_leads_to_search_memory()
             .contains("search_memory")
     );
 }
+
+#[tokio::test]
+async fn an_entry_without_a_time_is_found_with_the_servers() {
+    let (_stack, client) = serve(Repo::new().file("a.txt", "a")).await;
+    append(&client, json!({ "event": "timeless" }))
+        .await
+        .structured();
+    append(&client, entry("dated")).await.structured();
+    let found = client.call("search_memory", json!({})).await;
+    let [dated, timeless] = found.structured()["entries"].as_array().unwrap().as_slice() else {
+        panic!("{}", found.value());
+    };
+    assert_eq!(timeless["entry"]["event"], "timeless");
+    assert_eq!(timeless["entry"]["timestamp"], timeless["written_at"]);
+    assert_eq!(dated["entry"]["timestamp"], entry("dated")["timestamp"]);
+}

@@ -226,3 +226,24 @@ pub(super) fn name(text: &str) -> Result<NameQuery, Failure> {
         )
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_page_is_truncated_if_there_are_more_than_are_counted() {
+        for is_incomplete in [false, true] {
+            let found = FoundSymbols {
+                symbols: Vec::new(),
+                total: 10_000,
+                elsewhere: Vec::new(),
+                is_incomplete,
+                is_late: false,
+            };
+            let (list, next) = page(found, (10_000, 20), 16 << 10, "basis");
+            assert_eq!((list.total, list.truncated), (10_000, is_incomplete));
+            assert_eq!(next, None);
+        }
+    }
+}

@@ -14,6 +14,9 @@ use crate::tools::{Reply, Tool, ToolContext, paging, read_whole};
 
 /// Bytes around the path and the symbols of a file in an answer.
 const AROUND_FILE: usize = 48;
+/// A parser reads any text, also one that is not of its language.
+const NOTHING_DEFINED: &str =
+    "nothing is defined in it, or it could not be parsed: call read_file for its text";
 
 /// Shows what stands in a file.
 pub(in crate::tools) struct Outline;
@@ -127,7 +130,11 @@ impl Outliner<'_> {
         let Sources { repo, cancel, .. } = self.sources;
         let mut truncated = false;
         let (found, mut reason) = match self.sources.content(path)? {
-            Content::Parsed(source) => (tree(&source.parsed, self.depth, false), None),
+            Content::Parsed(source) => {
+                let found = tree(&source.parsed, self.depth, false);
+                let reason = found.is_empty().then(|| NOTHING_DEFINED.to_owned());
+                (found, reason)
+            }
             Content::None(why) => {
                 // Opens the file, to say what is near a path of none, but reads nothing.
                 match read_whole(repo, path, 0, cancel) {
