@@ -51,6 +51,8 @@ const CODES: [(i64, &[u16]); 6] = [
 /// A client's connection, reopened only after the gateway announced that it closes it.
 struct Line {
     client: Client,
+    /// The folder of all repositories on the host, which no answer names.
+    mount: String,
     socket: Option<TcpStream>,
     /// The statuses and codes of the answers so far; 0 for answers without an error.
     seen: BTreeSet<(u16, i64)>,
@@ -82,6 +84,8 @@ impl Line {
     async fn try_case(&mut self, case: &Case) -> Result<(), TestCaseError> {
         let answer = self.send(case.request(&self.client)).await;
         self.seen.insert((answer.status, judge(&answer)?));
+        let names_host = answer.text().contains(&self.mount);
+        prop_assert!(!names_host, "{}", answer.text());
         let ping = self.client.request("ping", json!({}));
         let ping = self.send(ping).await;
         prop_assert_eq!(ping.status, 200, "an honest ping: {}", ping.text());
@@ -137,6 +141,7 @@ fn garbage_gets_a_well_formed_answer_and_the_connection_stays_usable() {
         runtime.block_on(serve(e2e::Repo::new().file("a.txt", "sesame\n").commit()));
     let line = RefCell::new(Line {
         client,
+        mount: stack.repositories().display().to_string(),
         socket: None,
         seen: BTreeSet::new(),
     });
@@ -161,6 +166,7 @@ fn any_value_of_any_argument_gets_a_well_formed_answer() {
     let (stack, client) = runtime.block_on(serve(repo));
     let line = RefCell::new(Line {
         client,
+        mount: stack.repositories().display().to_string(),
         socket: None,
         seen: BTreeSet::new(),
     });

@@ -52,7 +52,7 @@ const fn attack(
 }
 
 #[rustfmt::skip]
-const ATTACKS: [Attack; 31] = [
+const ATTACKS: [Attack; 32] = [
     attack("private repository of a host that does not let the caller read it", "a mirror that shows more than its source (CWE-863)", &[
         ("tests/it/isolation/permissions.rs", "who_cannot_read_it_at_the_host_never_sees_it"),
         ("tests/it/isolation/permissions.rs", "who_lost_it_at_the_host_finds_nothing_of_it"),
@@ -129,6 +129,12 @@ const ATTACKS: [Attack; 31] = [
         ("tests/it/isolation/search_index.rs", "a_misspelt_path_is_never_answered_with_a_foreign_or_closed_name"),
         ("tests/it/isolation/near_symbols.rs", "no_hint_names_a_symbol_that_the_caller_may_not_read"),
         ("tests/it/isolation/indexed.rs", "no_search_finds_files_or_notes_of_a_project_that_rules_hide"),
+    ]),
+    attack("find_symbol, find_references and outline of code that the caller may not read", "code navigation by one index of all repositories (CWE-862, CWE-1230)", &[
+        ("tests/it/isolation/near_symbols.rs", "no_hint_names_a_symbol_that_the_caller_may_not_read"),
+        ("tests/it/isolation/caches.rs", "caches_of_a_commit_never_serve_another_tenant_with_the_same_commit"),
+        ("tests/it/isolation/cursors.rs", "every_cursor_from_before_a_loss_is_refused"),
+        ("tests/it/isolation/refusals.rs", "every_tool_refuses_a_foreign_project_as_an_unknown_one"),
     ]),
     attack("a shared cache of queries", "prompts and embeddings revealed by the time of a cache hit (CWE-208)", &[
         ("tests/it/isolation/caches.rs", "a_querys_vector_is_computed_and_cached_per_tenant"),

@@ -160,6 +160,19 @@ async fn filters_of_code_are_refused_for_notes() {
         let refused = asked(&client, bad.clone()).await;
         assert_eq!(refused.code(), "invalid_arguments", "{bad}");
     }
-    let longest = json!({ "query": "circles ".repeat(625) });
-    assert!(!results(&asked(&client, longest).await).is_empty());
+    let query = |length| {
+        let text: String = "circles ".chars().cycle().take(length).collect();
+        json!({ "query": text })
+    };
+    for length in [501, 5_000] {
+        let reply = asked(&client, query(length)).await;
+        assert!(!results(&reply).is_empty(), "{length}");
+    }
+    let refused = asked(&client, query(5_001)).await;
+    let told = &refused.error()["details"]["violations"][0];
+    let allowed = json!("a string, 3 to 5000 characters");
+    assert_eq!(
+        (&told["path"], &told["allowed"]),
+        (&json!("query"), &allowed)
+    );
 }
