@@ -68,7 +68,7 @@ async fn a_result_names_the_tests_that_are_called_like_its_file() {
 
 #[tokio::test]
 async fn a_part_of_a_long_declaration_names_the_whole() {
-    let body = "    weigh_one();\n".repeat(500);
+    let body: String = (0..500).map(|n| format!("    weigh({n});\n")).collect();
     let long = format!("/// Weighs pearls.\npub fn weigh_pearls() {{\n{body}}}\n");
     let short = "/// Weighs boats.\npub fn weigh_boat() {}\n";
     let repo = Repo::new()

@@ -150,7 +150,7 @@ fn near_files(
     path: &RepoPath,
     cancel: &Cancel,
 ) -> Vec<String> {
-    let is_file = |kind| kind == Kind::File;
+    let is_file = |kind: Kind| kind == Kind::File;
     commit.map_or_else(Vec::new, |commit| {
         near_paths(history, (commit, path), is_file, cancel)
     })
