@@ -27,7 +27,7 @@ use super::{
 use entries::Team;
 
 pub use answer::{AskedRepository, HostReader, ReadersAnswer};
-use names::{at, number, plain};
+use names::{at, is_of_list, number, plain};
 
 /// Readers of one repository, at most; more are an error, never a cut.
 const MOST_READERS: usize = 50_000;
@@ -47,6 +47,8 @@ pub struct ReaderSession<'a> {
     token: Option<&'a SecretString>,
     /// The members of teams.
     teams: HashMap<i64, Arc<Vec<HostReader>>>,
+    /// Of the repository that is asked for.
+    host_id: String,
     is_requested: bool,
 }
 
@@ -68,6 +70,7 @@ impl<'a> ReaderSession<'a> {
             budget,
             token,
             teams: HashMap::new(),
+            host_id: String::new(),
             is_requested: false,
         }
     }
@@ -83,6 +86,7 @@ impl<'a> ReaderSession<'a> {
         let Source::Host(address) = &self.client.connection.source else {
             return Err(ListingError::invalid("a list of URLs has no readers"));
         };
+        self.host_id = repository.host_id.to_owned();
         self.is_requested = repository.is_requested;
         let limit = self.client.deadline;
         let asked = Box::pin(async {
@@ -212,6 +216,7 @@ impl<'a> ReaderSession<'a> {
             etags: Vec::new(),
             last: 0,
         };
+        let list = first.path().to_owned();
         let (mut next, mut read) = (Some(first), HashSet::new());
         while let Some(url) = next.take() {
             if !read.insert(url.to_string()) || read.len() > MOST_PAGES {
@@ -219,23 +224,9 @@ impl<'a> ReaderSession<'a> {
                     "its pages link in a circle, or are more than 1,000",
                 ));
             }
-            let page = match self.ask(address, url, None).await? {
-                Answer::Page(page) => page,
-                Answer::Missing | Answer::NotModified if read.len() == 1 => {
-                    return Err(ListingError::NotFound {
-                        what: "list of the repository's readers",
-                    });
-                }
-                Answer::Missing | Answer::NotModified => {
-                    return Err(ListingError::invalid("a page that it links to is missing"));
-                }
-            };
-            let Page {
-                body,
-                next: link,
-                etag,
-            } = page;
-            let entries: Vec<&RawValue> = serde_json::from_slice(&body)
+            let of_list = (list.as_str(), read.len() == 1);
+            let page = self.page(address, url, of_list).await?;
+            let entries: Vec<&RawValue> = serde_json::from_slice(&page.body)
                 .map_err(|error| ListingError::invalid(&format!("a page is no list: {error}")))?;
             walked.last = entries.len();
             for entry in entries {
@@ -243,10 +234,38 @@ impl<'a> ReaderSession<'a> {
                     return Err(too_many());
                 }
             }
-            walked.etags.push(etag);
-            next = link;
+            walked.etags.push(page.etag);
+            next = page.next;
         }
         Ok(walked)
+    }
+
+    /// A page of the list at this path of the API, its first one or another. An old name may lead to the list of another
+    /// repository, which is an error.
+    async fn page(
+        &self,
+        address: &HostAddress,
+        url: Url,
+        (list, is_first): (&str, bool),
+    ) -> Result<Page, ListingError> {
+        let page = match self.ask(address, url, None).await? {
+            Answer::Page(page) => page,
+            Answer::Missing | Answer::NotModified if is_first => {
+                return Err(ListingError::NotFound {
+                    what: "list of the repository's readers",
+                });
+            }
+            Answer::Missing | Answer::NotModified => {
+                return Err(ListingError::invalid("a page that it links to is missing"));
+            }
+        };
+        let mut urls = std::iter::once(&page.url).chain(&page.next);
+        if !urls.all(|url| is_of_list(url, list, &self.host_id)) {
+            return Err(ListingError::invalid(
+                "its answer, or the next page, is of another list",
+            ));
+        }
+        Ok(page)
     }
 
     async fn ask(

@@ -46,6 +46,8 @@ pub(super) enum Answer {
 
 /// A page of a listing.
 pub(super) struct Page {
+    /// Where it is, after redirects.
+    pub(super) url: Url,
     pub(super) body: Vec<u8>,
     /// The page after it, on the same origin.
     pub(super) next: Option<Url>,
@@ -79,7 +81,7 @@ pub(super) async fn ask(
             StatusCode::NOT_MODIFIED if etag.is_some() => return Ok(Answer::NotModified),
             StatusCode::NOT_FOUND | StatusCode::GONE => return Ok(Answer::Missing),
             status if status.is_redirection() => url = redirected(&url, &answer)?,
-            status if status.is_success() => return page(&url, answer).await,
+            status if status.is_success() => return page(url, answer).await,
             _ => return Err(refusal(answer, secret).await),
         }
     }
@@ -132,15 +134,20 @@ fn headers(
     Ok(headers)
 }
 
-async fn page(url: &Url, answer: Response) -> Result<Answer, ListingError> {
-    let next = next_page(url, answer.headers())?;
+async fn page(url: Url, answer: Response) -> Result<Answer, ListingError> {
+    let next = next_page(&url, answer.headers())?;
     let etag = answer.headers().get(header::ETAG);
     let etag = etag.and_then(|value| value.to_str().ok());
     let etag = etag.filter(|etag| etag.len() <= LONGEST_ETAG);
     let etag = etag.map(str::to_owned);
     let body = body(answer, LARGEST_PAGE).await?;
     let body = body.ok_or_else(|| ListingError::invalid("a page is larger than 16 MiB"))?;
-    Ok(Answer::Page(Page { body, next, etag }))
+    Ok(Answer::Page(Page {
+        url,
+        body,
+        next,
+        etag,
+    }))
 }
 
 /// The body; `None` if it is longer than `largest`.

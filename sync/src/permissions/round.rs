@@ -263,6 +263,49 @@ mod tests {
     }
 
     #[test]
+    fn a_failure_of_the_host_ends_the_round_and_one_of_a_repository_does_not() {
+        let due = DueReaders {
+            project_id: uuid::Uuid::new_v4(),
+            host_id: "41".to_owned(),
+            path: "acme/site".to_owned(),
+            etags: Vec::new(),
+            is_requested: false,
+            asked_at: 0,
+        };
+        let grace = Duration::from_secs(12 * 3600);
+        for of_the_host in [
+            ListingError::TimedOut { limit: grace },
+            ListingError::Unreachable {
+                why: "503".to_owned(),
+            },
+            ListingError::RateLimited {
+                retry_at: jiff::Timestamp::now(),
+            },
+        ] {
+            let mut answers = Answers::new();
+            assert!(answers.add(&due, Err(of_the_host), grace).is_err());
+            assert!(answers.rows.is_empty());
+        }
+        let mut answers = Answers::new();
+        let what = "a page is no list".to_owned();
+        let invalid = Err(ListingError::Invalid { what });
+        answers.add(&due, invalid, grace).unwrap();
+        // Its last answer counts on.
+        let row = &answers.rows[0];
+        assert_eq!((row.is_answer, &row.readers), (false, &None));
+        let told = "acme/site: the host's answer is not valid: a page is no list";
+        assert_eq!(answers.message.as_deref(), Some(told));
+        // A credential that is refused for one after the other is refused for all.
+        let mut is_taken = || {
+            let said = "403".to_owned();
+            let refused = Err(ListingError::Refused { said });
+            answers.add(&due, refused, grace).is_ok()
+        };
+        let taken: Vec<bool> = (0..MOST_REFUSALS).map(|_| is_taken()).collect();
+        assert_eq!(taken, [true, true, true, true, false]);
+    }
+
+    #[test]
     fn two_accounts_of_one_name_have_none() {
         let account = |account: i64, login: &str| {
             let login = Some(login.to_owned());

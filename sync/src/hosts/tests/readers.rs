@@ -1,8 +1,7 @@
 //! Who may read a repository, by the lists of each host: paged, repeated, too long, and with entries that lie.
 
+mod hostile;
 mod members;
-
-use std::time::Duration;
 
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -197,30 +196,6 @@ async fn half_of_a_rate_limit_is_used_at_most() {
         ..SITE
     };
     session.readers(waited_for).await.unwrap();
-}
-
-#[tokio::test]
-async fn a_host_that_does_not_answer_ends_the_question() {
-    let host = HostDouble::start(|asked: &Asked| {
-        let next = format!(
-            r#"<{}{}?page={}>; rel="next""#,
-            asked.base,
-            asked.path,
-            asked.page() + 1
-        );
-        reply(200, &[("link", &next)], "[]")
-    })
-    .await;
-    // Its pages never end: within the deadline or the bound on pages.
-    let client = host
-        .github(json!({}))
-        .with_deadline(Duration::from_millis(50));
-    let error = asked(&client, SITE).await.unwrap_err();
-    let is_bounded = matches!(
-        error,
-        ListingError::TimedOut { .. } | ListingError::Invalid { .. }
-    );
-    assert!(is_bounded, "{error}");
 }
 
 #[tokio::test]

@@ -1,10 +1,10 @@
 //! Members of groups and teams, where a host lists no effective readers.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::super::testing::{Asked, HostDouble, client, page, reply};
 use super::super::super::{AskedRepository, Budget, ReaderSession, ReadersAnswer};
-use super::{SITE, asked};
+use super::{SITE, asked, listed};
 
 #[tokio::test]
 async fn gitlab_lists_inherited_members_who_see_code() {
@@ -33,6 +33,42 @@ async fn gitlab_lists_inherited_members_who_see_code() {
     let accounts: Vec<i64> = readers.iter().map(|it| it.account).collect();
     assert_eq!(accounts, [1, 2]);
     assert_eq!(readers[0].email.as_deref(), Some("ada@acme.example"));
+}
+
+#[tokio::test]
+async fn gitlab_is_asked_by_the_validators_that_it_gave() {
+    let host = HostDouble::start(|asked: &Asked| {
+        let number = asked.page();
+        let etag = format!("W/\"{number}\"");
+        if asked.header("if-none-match") == etag {
+            return reply(304, &[], "");
+        }
+        let ids = if number == 1 { 1..=100 } else { 101..=103 };
+        let member = |id: i64| json!({ "id": id, "username": format!("u{id}"), "access_level": 30, "state": "active" });
+        let body = Value::from(ids.map(member).collect::<Vec<_>>()).to_string();
+        let link = asked.link(2);
+        let headers = [("etag", &*etag), ("link", &*link)];
+        reply(200, &headers[..3 - number], body)
+    })
+    .await;
+    let source = json!({ "gitlab": { "group": "acme", "url": host.base } });
+    let client = client(source, json!({}));
+    let (accounts, etags) = listed(&client).await;
+    assert_eq!(accounts, (1..=103).collect::<Vec<_>>());
+    assert_eq!(etags, ["W/\"1\"", "W/\"2\""]);
+    host.asked();
+    let again = AskedRepository {
+        etags: &etags,
+        ..SITE
+    };
+    let unchanged = asked(&client, again).await.unwrap();
+    assert_eq!(unchanged, ReadersAnswer::Unchanged);
+    let validators: Vec<String> = host
+        .asked()
+        .iter()
+        .map(|asked| asked.header("if-none-match").to_owned())
+        .collect();
+    assert_eq!(validators, etags);
 }
 
 #[tokio::test]
