@@ -1,10 +1,13 @@
 //! Repositories by URL: `archway sync` mirrors them, and workers serve the mirrors.
 
+mod accounts;
 mod apps;
 mod attacks;
 pub(crate) mod connections;
 mod https_mirror;
 mod leases;
+mod lying_hosts;
+mod member_hooks;
 pub(crate) mod mirrored;
 mod other_hosts;
 mod pages;

@@ -29,7 +29,7 @@ use crate::{Repo, git, tls};
 
 pub use api::{send_hook, send_payload};
 pub use app::GivenToken;
-pub use other_hosts::{send_gitea_push, send_gitlab_push};
+pub use other_hosts::{send_gitea_hook, send_gitea_push, send_gitlab_hook, send_gitlab_push};
 
 /// A host whose repositories need a user and a password. It ends when it is dropped.
 pub struct GitHost {
@@ -58,6 +58,8 @@ struct HostState {
     later: Mutex<Option<(usize, Vec<Value>)>>,
     /// Who may read each repository, by number and login.
     readers: Mutex<BTreeMap<String, Vec<(i64, String)>>>,
+    /// What it answers instead of readers: a status, a `Link`, a body.
+    instead_of_readers: Mutex<Option<(StatusCode, String, String)>>,
     /// With which status its API refuses to list, and for how many seconds.
     limit: Mutex<Option<(StatusCode, u32)>>,
     /// An answer instead of git's own: `503 Service Unavailable`, or a redirect.

@@ -49,7 +49,8 @@ pub use fixture::HangEvent;
 pub use generated_history::GeneratedHistory;
 pub use git::git;
 pub use git_host::{
-    GitHost, GivenToken, credentials, send_gitea_push, send_gitlab_push, send_hook, send_payload,
+    GitHost, GivenToken, credentials, send_gitea_hook, send_gitea_push, send_gitlab_hook,
+    send_gitlab_push, send_hook, send_payload,
 };
 pub use issuer::Issuer;
 pub use proxy::Proxy;

@@ -10,9 +10,20 @@ use tokio::time::Instant;
 
 use super::{Mirrored, connections::add};
 
-/// `acme` has `site` at a host of this kind. Of its readers the last is on another page than the first.
-async fn elsewhere(issuer: &Issuer, kind: &str, owner: &str) -> Mirrored {
-    let mirrored = of_issuer(issuer).await;
+/// How the settings of a connection name a host and its owner.
+pub(super) const GITLAB: (&str, &str) = ("gitlab", "group");
+pub(super) const GITEA: (&str, &str) = ("gitea", "org");
+/// The claim by which a token names its holder's account.
+pub(super) const BY_LOGIN: &str = "login: preferred_username";
+
+/// `acme` has `site` at a host of this kind. Of its readers the last is on another page than the first. Tokens name
+/// their accounts by this claim.
+pub(super) async fn elsewhere(
+    issuer: &Issuer,
+    (kind, owner): (&str, &str),
+    claim: &str,
+) -> Mirrored {
+    let mirrored = of_issuer(issuer, claim).await;
     let site = add(&mirrored, 1, "acme/site");
     let site = match kind {
         "gitlab" => mirrored.host.gitlab_entry(1, "acme/site"),
@@ -26,23 +37,35 @@ async fn elsewhere(issuer: &Issuer, kind: &str, owner: &str) -> Mirrored {
         .chain([(8, "Bob")])
         .collect();
     mirrored.host.let_read("acme/site", &readers);
-    let source = json!({ owner: "acme", "url": mirrored.host.base() });
-    let settings = json!({ "github": null, kind: source, "permissions": "host" });
-    mirrored.connect(settings).await;
+    connect_to(&mirrored, (kind, owner)).await;
     mirrored
 }
 
-async fn of_issuer(issuer: &Issuer) -> Mirrored {
-    let accounts = "tenant: acme, host_accounts: {org: {login: preferred_username}}";
-    let harness = Harness::new().issuer(issuer.entry(accounts));
+/// Connects `acme` with the host as one of this kind, which says who may read.
+pub(super) async fn connect_to(mirrored: &Mirrored, (kind, owner): (&str, &str)) {
+    let source = json!({ owner: "acme", "url": mirrored.host.base() });
+    let settings = json!({ "github": null, kind: source, "permissions": "host" });
+    mirrored.connect(settings).await;
+}
+
+pub(super) async fn of_issuer(issuer: &Issuer, claim: &str) -> Mirrored {
+    let accounts = format!("tenant: acme, host_accounts: {{org: {{{claim}}}}}");
+    let harness = Harness::new().issuer(issuer.entry(&accounts));
     let mirrored = Mirrored::of(harness, &[]).await;
     mirrored.stack.until_listening().await;
     mirrored
 }
 
+/// Has the host asked again who may read anything, as a webhook that names no repository does.
+pub(super) async fn ask_again(mirrored: &Mirrored) {
+    mirrored
+        .execute("select request_readers(connection_id, null, null) from host_permissions")
+        .await;
+}
+
 /// `acme` has `site`, which ada may read at the host, and `docs`, which everybody may.
 async fn hosted(issuer: &Issuer) -> Mirrored {
-    let mirrored = of_issuer(issuer).await;
+    let mirrored = of_issuer(issuer, BY_LOGIN).await;
     let (site, mut docs) = (
         add(&mirrored, 1, "acme/site"),
         add(&mirrored, 2, "acme/docs"),
@@ -55,7 +78,7 @@ async fn hosted(issuer: &Issuer) -> Mirrored {
     mirrored
 }
 
-fn at_host(mirrored: &Mirrored, issuer: &Issuer, login: &str) -> Client {
+pub(super) fn at_host(mirrored: &Mirrored, issuer: &Issuer, login: &str) -> Client {
     let mut claims = issuer.claims(login);
     claims["preferred_username"] = json!(login);
     Client::new(mirrored.stack.gateways()[0], &issuer.sign(&claims))
@@ -67,7 +90,7 @@ async fn hook(mirrored: &Mirrored, event: &str, id: u64, path: &str) {
     assert_eq!(sent, 202);
 }
 
-async fn state(mirrored: &Mirrored) -> PermissionsState {
+pub(super) async fn state(mirrored: &Mirrored) -> PermissionsState {
     let id = mirrored.connection().await.id;
     let mut tx = mirrored.stack.tenants().read().await.unwrap();
     tx.permissions_state(id).await.unwrap().unwrap()
@@ -75,10 +98,9 @@ async fn state(mirrored: &Mirrored) -> PermissionsState {
 
 /// The requests for readers since `from`, with their validators.
 fn asked(mirrored: &Mirrored, from: usize) -> Vec<String> {
+    let is_of_readers = |it: &String| it.contains("/collaborators") || it.contains("/members/all");
     let requests = mirrored.host.requests().into_iter().skip(from);
-    requests
-        .filter(|it| it.contains("/collaborators"))
-        .collect()
+    requests.filter(is_of_readers).collect()
 }
 
 #[tokio::test]
@@ -190,9 +212,9 @@ async fn a_connection_without_it_shows_everything_to_everybody_again() {
 
 #[tokio::test]
 async fn members_at_gitlab_and_teams_at_gitea_read_what_is_private() {
-    for (kind, owner) in [("gitlab", "group"), ("gitea", "org")] {
+    for host in [GITLAB, GITEA] {
         let issuer = Issuer::start().await;
-        let mirrored = elsewhere(&issuer, kind, owner).await;
+        let mirrored = elsewhere(&issuer, host, BY_LOGIN).await;
         for login in ["ada", "bob"] {
             let reader = at_host(&mirrored, &issuer, login);
             mirrored.until_served(&reader, &["site"]).await;
@@ -206,12 +228,32 @@ async fn members_at_gitlab_and_teams_at_gitea_read_what_is_private() {
         mirrored
             .host
             .let_read("acme/site", &[(8, "Bob"), (10, "Eve")]);
-        mirrored
-            .execute("select request_readers(connection_id, null, null) from host_permissions")
-            .await;
+        ask_again(&mirrored).await;
         for (login, slugs) in [("eve", &["site"][..]), ("ada", &[])] {
             let client = at_host(&mirrored, &issuer, login);
             mirrored.until_served(&client, slugs).await;
         }
     }
+}
+
+#[tokio::test]
+async fn an_unchanged_answer_of_gitlab_keeps_the_readers_and_renews_their_age() {
+    let issuer = Issuer::start().await;
+    let mirrored = elsewhere(&issuer, GITLAB, BY_LOGIN).await;
+    let ada = at_host(&mirrored, &issuer, "ada");
+    mirrored.until_served(&ada, &["site"]).await;
+    mirrored
+        .execute("update host_readers set listed_at = now() - interval '11 hours'")
+        .await;
+    let before = mirrored.host.requests().len();
+    ask_again(&mirrored).await;
+    let renewed = "select listed_at > now() - interval '1 hour' from host_readers";
+    let is_renewed = async || mirrored.ask::<bool>(renewed).await.then_some(());
+    mirrored.stack.eventually(is_renewed).await;
+    // One question for each of its two pages: a page that is not as it was would be read, and the other one again.
+    let asked = asked(&mirrored, before);
+    assert_eq!(asked.len(), 2, "{asked:?}");
+    assert!(asked.iter().all(|it| it.contains("if-none-match")));
+    assert_eq!(state(&mirrored).await.answered, 1);
+    mirrored.until_served(&ada, &["site"]).await;
 }

@@ -41,6 +41,14 @@ impl GitHost {
         let mut all = self.state.readers.lock();
         all.insert(path.to_owned(), readers.collect());
     }
+
+    /// From now on its API answers so whoever asks for readers: a status, a `Link` and a body; `None`: with the readers.
+    pub fn answer_for_readers(&self, instead: Option<(StatusCode, &str, &str)>) {
+        let owned = |(status, link, body): (StatusCode, &str, &str)| {
+            (status, link.to_owned(), body.to_owned())
+        };
+        *self.state.instead_of_readers.lock() = instead.map(owned);
+    }
 }
 
 /// The answer of a host's API: a listing of an organisation, or of who may read a repository, or a token of an App;
@@ -60,6 +68,8 @@ pub(super) fn answer(
     }
     let path = request.uri().path();
     let readers = readers(state, path).or_else(|| other_hosts::readers(state, path));
+    let instead = state.instead_of_readers.lock().clone();
+    let instead = instead.filter(|_| readers.is_some());
     let entries = readers.or_else(|| {
         let of_github = path.starts_with("/api/v3/orgs/") && path.ends_with("/repos");
         let is_listing = of_github || LISTINGS.contains(&path);
@@ -73,6 +83,10 @@ pub(super) fn answer(
     if !state.admits(&state.bearer, authorization) {
         let answer = Response::builder().status(StatusCode::UNAUTHORIZED);
         let body = r#"{"message":"Bad credentials"}"#;
+        return Some(answer.body(Full::from(body)).unwrap());
+    }
+    if let Some((status, link, body)) = instead {
+        let answer = Response::builder().status(status).header("Link", link);
         return Some(answer.body(Full::from(body)).unwrap());
     }
     Some(page(request, &entries))

@@ -40,24 +40,38 @@ pub(super) fn readers(state: &HostState, path: &str) -> Option<Vec<Value>> {
         let project = listing.iter().find(is_asked)?["path_with_namespace"].clone();
         let member = |id: i64, name: &str, level: u8| json!({ "id": id, "username": name, "state": "active", "access_level": level });
         let named = readers.get(project.as_str()?)?.iter();
-        let named = named.map(|(id, name)| member(*id, name, 30));
+        let named = named.map(|(id, name)| {
+            let mut member = member(*id, name, 30);
+            // As of a user of an organisation that has verified its domain.
+            member["email"] = json!(format!("{name}@acme.example"));
+            member
+        });
         return Some(named.chain([member(9, "guest", 10)]).collect());
     }
-    let user = |id: i64, name: &str| json!({ "id": id, "login": name });
-    let team = |id: u8, unit: &str| json!({ "id": id, "units_map": { unit: "read" } });
-    let members = |first: usize, last: usize| {
-        let of_first = readers.values().next()?.iter();
-        let members = of_first.skip(first).take(last - first);
-        Some(members.map(|(id, name)| user(*id, name)).collect())
-    };
-    match path.strip_prefix("/api/v1/")? {
-        // The first of them is a collaborator, the others are in a team.
-        path if path.ends_with("/collaborators") => members(0, 1),
-        path if path.ends_with("/teams") => {
-            Some(vec![team(1, "repo.code"), team(2, "repo.issues")])
+    let user = |id: i64, name: &str| json!({ "id": id, "login": name, "email": format!("{name}@acme.example") });
+    let team = |id: usize, unit: &str| json!({ "id": id, "units_map": { unit: "read" } });
+    let path = path.strip_prefix("/api/v1/")?;
+    // Each repository has a team that reads its code and one that reads its issues.
+    if let Some(team) = path.strip_prefix("teams/") {
+        let team: usize = team.strip_suffix("/members")?.parse().ok()?;
+        if team % 2 == 1 {
+            return Some(vec![user(9, "guest")]);
         }
-        "teams/1/members" => members(1, usize::MAX),
-        "teams/2/members" => Some(vec![user(9, "guest")]),
+        let members = readers.values().nth(team / 2 - 1)?.iter().skip(1);
+        return Some(members.map(|(id, name)| user(*id, name)).collect());
+    }
+    let (repository, list) = path.strip_prefix("repos/")?.rsplit_once('/')?;
+    let place = readers.keys().position(|name| name == repository)? + 1;
+    match list {
+        // The first of them is a collaborator, the others are in the team.
+        "collaborators" => {
+            let first = readers.get(repository)?.iter().take(1);
+            Some(first.map(|(id, name)| user(*id, name)).collect())
+        }
+        "teams" => Some(vec![
+            team(2 * place, "repo.code"),
+            team(2 * place + 1, "repo.issues"),
+        ]),
         _ => None,
     }
 }
@@ -71,9 +85,19 @@ pub async fn send_gitlab_push(
 ) -> u16 {
     let project = json!({ "id": id, "path_with_namespace": project });
     let body = json!({ "object_kind": "push", "project_id": id, "project": project });
+    send_gitlab_hook(to, path, token, ("Push Hook", &body)).await
+}
+
+/// The same of another event, such as `Member Hook`.
+pub async fn send_gitlab_hook(
+    to: SocketAddr,
+    path: &str,
+    token: &str,
+    (event, body): (&str, &Value),
+) -> u16 {
     let request = Request::new("POST", path)
         .header("Content-Type", "application/json")
-        .header("X-Gitlab-Event", "Push Hook")
+        .header("X-Gitlab-Event", event)
         .header("X-Gitlab-Event-UUID", &Uuid::new_v4().to_string())
         .header("X-Gitlab-Token", token)
         .body(body.to_string());
@@ -87,10 +111,21 @@ pub async fn send_gitea_push(
     secret: &str,
     (id, full_name): (u64, &str),
 ) -> u16 {
-    let body = json!({ "repository": { "id": id, "full_name": full_name } }).to_string();
+    let body = json!({ "repository": { "id": id, "full_name": full_name } });
+    send_gitea_hook(to, path, secret, ("push", &body)).await
+}
+
+/// The same of another event, such as `repository`.
+pub async fn send_gitea_hook(
+    to: SocketAddr,
+    path: &str,
+    secret: &str,
+    (event, body): (&str, &Value),
+) -> u16 {
+    let body = body.to_string();
     let request = Request::new("POST", path)
         .header("Content-Type", "application/json")
-        .header("X-Gitea-Event", "push")
+        .header("X-Gitea-Event", event)
         .header("X-Gitea-Delivery", &Uuid::new_v4().to_string())
         .header("X-Gitea-Signature", &signature(secret, &body))
         .body(&body);
