@@ -28,6 +28,7 @@ mod pages;
 mod principals;
 mod projects;
 mod purge;
+mod recorded_tables;
 mod status;
 mod tenants;
 mod usage;

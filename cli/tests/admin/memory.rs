@@ -20,7 +20,8 @@ const REMEMBERED: &str = "
 
 const DISCOVERY: &str = "discoveries/8f14e45f-ceea-467f-a9d2-2b1c3d4e5f60";
 
-fn remembering() -> Installation {
+/// `acme/site` with an entry and a discovery, both with the word `sesame`.
+pub(crate) fn remembering() -> Installation {
     let installation = Installation::new();
     installation.run("tenant create acme").ok();
     installation.run("project add acme site").ok();
