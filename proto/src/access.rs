@@ -117,6 +117,12 @@ impl AccessRule {
         families.is_none_or(|families| families.iter().any(|one| one == family))
     }
 
+    /// Whether the rule gives tools of this family, unless another one denies them. Tools that say what there is are
+    /// given with any other family.
+    pub fn gives(&self, family: &str) -> bool {
+        !self.deny && (family == BASICS || self.covers(family))
+    }
+
     /// Whether the rule denies tools of this family in all projects.
     pub fn denies_everywhere(&self, family: &str) -> bool {
         let is_all = |it: &ProjectPattern| matches!(it, ProjectPattern::Slug(glob) if glob == "*");
@@ -138,13 +144,13 @@ pub fn is_given<'a>(about: impl IntoIterator<Item = &'a AccessRule>, family: &st
 
 /// Whether rules about a caller give tools of this family in any project, and none denies them in all.
 ///
-/// A gateway checks this, since it knows no projects. Tools that say what there is are given with any other family.
+/// A gateway checks this, since it knows no projects.
 pub fn is_given_anywhere<'a>(
     mut rules: impl Iterator<Item = &'a AccessRule> + Clone,
     family: &str,
 ) -> bool {
-    let gives = |rule: &AccessRule| !rule.deny && (family == BASICS || rule.covers(family));
-    rules.clone().any(gives) && !rules.any(|rule| rule.denies_everywhere(family))
+    rules.clone().any(|rule| rule.gives(family))
+        && !rules.any(|rule| rule.denies_everywhere(family))
 }
 
 impl Who {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{fault::Fault, meta, refusal_rule::RefusalRule};
+use crate::{fault::Fault, meta, refused_by::RefusedBy};
 
 /// Why a tool call failed, for the agent. Contains no host path, SQL or secret.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
@@ -24,9 +24,9 @@ pub struct Failure {
     /// Facts for programs: violations, positions, seconds to wait.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub details: BTreeMap<String, Value>,
-    /// The rule that refused the call. Operators read it in the audit trail, and agents never.
+    /// What refused the call. Operators read it in the audit trail, and agents never.
     #[serde(skip)]
-    pub refused_by: Option<RefusalRule>,
+    pub refused_by: Option<RefusedBy>,
 }
 
 impl Failure {
@@ -48,10 +48,10 @@ impl Failure {
         self
     }
 
-    /// Sets the rule that refused the call.
+    /// Sets what refused the call.
     #[must_use]
-    pub fn refused_by(mut self, rule: RefusalRule) -> Self {
-        self.refused_by = Some(rule);
+    pub fn refused_by(mut self, refused_by: RefusedBy) -> Self {
+        self.refused_by = Some(refused_by);
         self
     }
 
@@ -74,7 +74,7 @@ mod tests {
     fn text_and_meta_contain_the_same_failure() {
         let failure = Failure::new(Fault::FileNotFound, "no file \"a\"", "call list_files")
             .detail("path", "a")
-            .refused_by(RefusalRule::new("close glob sesame"));
+            .refused_by(RefusedBy::new("close glob sesame"));
         let result = failure.to_result();
         let text: Value =
             serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();

@@ -18,7 +18,7 @@ pub mod misleading;
 pub mod name;
 pub mod nearest;
 pub mod pass;
-pub mod refusal_rule;
+pub mod refused_by;
 pub mod pool;
 pub mod trace;
 mod trace_context;

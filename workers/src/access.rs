@@ -6,6 +6,7 @@
 //! answer of the hosts. Both have to give a project; a rule that names a key by its label stands for its host.
 
 mod set;
+mod families;
 mod hiding;
 mod readable;
 mod readers;
@@ -13,7 +14,7 @@ mod readers;
 use std::sync::Arc;
 
 use archway_proto::{
-    access::{AccessRule, BASICS, ProjectPattern, is_given, is_given_anywhere},
+    access::{AccessRule, ProjectPattern, is_given, is_given_anywhere},
     chain::Chain,
     failure::Failure,
     fault::Fault,
@@ -24,9 +25,11 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use uuid::Uuid;
 
 use crate::projects::{ProjectList, Projects};
+use families::{is_any, needed};
 use readers::Readers;
 use set::ProjectSet;
 
+pub use families::Families;
 pub use readable::Readable;
 
 /// Tenants whose rules are cached.
@@ -68,12 +71,11 @@ struct SetKey {
     rules: Option<(i64, Box<[i64]>)>,
     by_label: Box<[i64]>,
     families: Families,
+    /// Those of the caller's credential, if rules have to give any of them.
+    own: Option<Box<[String]>>,
     /// The number of the hosts' answer.
     reads: Option<u64>,
 }
-
-/// Tool families of which one has to be given for a project. Empty, or the basics: any.
-pub type Families = &'static [&'static str];
 
 impl ProjectAccess {
     /// Those that these stores have.
@@ -87,7 +89,9 @@ impl ProjectAccess {
                 .max_capacity(MAX_SET_BYTES)
                 .weigher(|key: &SetKey, set: &Arc<ProjectSet>| {
                     let rules = key.rules.as_ref().map_or(0, |(_, ids)| ids.len());
-                    let words = set.words() + rules + key.by_label.len();
+                    let own = key.own.as_deref().unwrap_or_default().iter();
+                    let own = own.map(|name| 3 + name.len() / 8).sum::<usize>();
+                    let words = set.words() + rules + key.by_label.len() + own;
                     u32::try_from(words * 8 + SET_OVERHEAD).unwrap_or(u32::MAX)
                 })
                 .build(),
@@ -153,23 +157,26 @@ impl ProjectAccess {
         };
         let by_label = pass.hosted.as_ref().map(|hosted| &*hosted.by_label);
         let by_label = by_label.unwrap_or_default();
+        let own = pass.families.as_deref();
+        let own = own.filter(|_| rules.is_some() && is_any(families));
         let key = SetKey {
             tenant: pass.tenant_id,
             list: list.hash(),
             rules: rules.as_ref().map(|(it, ids)| (it.edition, (*ids).into())),
             by_label: by_label.into(),
             families,
+            own: own.map(Box::from),
             reads: reads.as_ref().map(|reads| reads.number),
         };
         if let Some(known) = self.sets.get(&key) {
             return Ok(Some(known));
         }
         let mut set = match &rules {
-            Some((rules, ids)) => rules.applied(ids, list, families),
+            Some((rules, ids)) => rules.applied(ids, list, (families, own)),
             None => ProjectSet::full(list.len()),
         };
         if let Some(reads) = reads {
-            let labelled = rules.map(|(rules, _)| rules.applied(by_label, list, families));
+            let labelled = rules.map(|(rules, _)| rules.applied(by_label, list, (families, own)));
             set.guard(list, &reads.set, labelled.as_ref());
         }
         let set = Arc::new(set);
@@ -193,21 +200,17 @@ impl ProjectAccess {
 }
 
 impl TenantRules {
-    /// The projects that the rules with these ids give by any of these families.
-    fn applied(&self, ids: &[i64], list: &ProjectList, families: Families) -> ProjectSet {
+    /// The projects that the rules with these ids give by any of these families: for any, by one of the credential's
+    /// `own`.
+    fn applied(
+        &self,
+        ids: &[i64],
+        list: &ProjectList,
+        (families, own): (Families, Option<&[String]>),
+    ) -> ProjectSet {
         let is_named = |rule: &&CompiledRule| ids.contains(&rule.rule.id);
         let rules: Vec<&CompiledRule> = self.rules.iter().filter(is_named).collect();
-        // A family that no rule names is given like any other one that none names.
-        let named = rules
-            .iter()
-            .flat_map(|it| it.rule.families.iter().flatten());
-        let any: Vec<&str> = std::iter::once("")
-            .chain(named.map(String::as_str))
-            .collect();
-        let families = match families {
-            [] | [BASICS] => any.as_slice(),
-            some => some,
-        };
+        let families = needed(families, own, rules.iter().map(|it| &it.rule));
         let mut set = ProjectSet::empty(list.len());
         for (at, project) in list.iter().enumerate() {
             let is_about = |it: &&&CompiledRule| it.is_about(&project.slug, &project.hosted.topics);
@@ -275,6 +278,8 @@ fn unavailable() -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use archway_proto::access::BASICS;
+
     use super::*;
     use crate::projects::Project;
 
@@ -300,9 +305,19 @@ mod tests {
 
     /// The slugs that the rules with these ids give.
     fn given(rules: Vec<CompiledRule>, ids: &[i64], families: Families) -> Vec<String> {
+        given_to(None, rules, ids, families)
+    }
+
+    /// The same for a credential that is for its own families.
+    fn given_to(
+        own: Option<&[String]>,
+        rules: Vec<CompiledRule>,
+        ids: &[i64],
+        families: Families,
+    ) -> Vec<String> {
         let rules = TenantRules { edition: 1, rules };
         let list = list();
-        let set = rules.applied(ids, &list, families);
+        let set = rules.applied(ids, &list, (families, own));
         let given = list.iter().enumerate().filter(|(at, _)| set.has(*at));
         given.map(|(_, project)| project.slug.clone()).collect()
     }
@@ -346,6 +361,17 @@ mod tests {
         assert_eq!(given(rules(), &[1, 2, 3], &["git", "files"]), ["api"]);
         for any in [&[][..], &[BASICS]] {
             assert_eq!(given(rules(), &[1, 2, 3], any), ["api", "web-1", "web-2"]);
+            for (own, projects) in [
+                ("files", &["api"][..]),
+                ("memory", &["web-1", "web-2"]),
+                ("git", &[]),
+                // Such a credential may ask what there is.
+                (BASICS, &["api", "web-1", "web-2"]),
+            ] {
+                let own = [own.to_owned()];
+                let given = given_to(Some(&own), rules(), &[1, 2, 3], any);
+                assert_eq!(given, projects, "{own:?}");
+            }
         }
     }
 

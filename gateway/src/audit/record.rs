@@ -7,7 +7,7 @@ use std::{
 };
 
 use archway_proto::{
-    context::TraceContext, failure::Failure, misleading::visible_json, refusal_rule::RefusalRule,
+    context::TraceContext, failure::Failure, misleading::visible_json, refused_by::RefusedBy,
 };
 use serde::Serialize;
 
@@ -126,7 +126,7 @@ pub(super) struct Call<'a> {
     /// When the worker had answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     answered_ms: Option<f64>,
-    /// What refused it: a limit, circuit, bound or path rule, access rules, or what its credential lacks.
+    /// What refused it: a limit, circuit, bound or path rule, access rules, its host, or what its credential lacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused_by: Option<&'a str>,
     /// Units of the limits that the call was charged.
@@ -167,9 +167,9 @@ impl AuditRequest {
         self.project = project.filter(fits).map(str::to_owned);
     }
 
-    /// Sets the rule that refused it: `path rule: close glob *.sql`.
-    pub(crate) fn of_rule(&mut self, rule: &RefusalRule) {
-        self.refused_by = Some(rule.for_operators().to_owned());
+    /// Sets what refused it: `path rule: close glob *.sql`.
+    pub(crate) fn set_refused_by(&mut self, refused_by: &RefusedBy) {
+        self.refused_by = Some(refused_by.for_operators().to_owned());
     }
 
     /// Sets the limit, circuit or bound that a refusal names: `limit of key total: 1200`. Nothing if it names none.
@@ -189,7 +189,7 @@ impl AuditRequest {
                 detail("calls_at_a_time").map(|most| format!("calls at a time of a tenant: {most}"))
             }
         };
-        // A failure that came from a worker may have a rule already.
+        // A worker may have said it already.
         self.refused_by = named.or(self.refused_by.take());
     }
 

@@ -4,7 +4,7 @@ use archway_proto::{
     access::{AccessRule, is_given_anywhere},
     host_account::HostAccount,
     pass::{PassAccess, PassHosted},
-    refusal_rule::RefusalRule,
+    refused_by::RefusedBy,
 };
 
 /// The rules about one caller, and its accounts, of a tenant that has rules or projects whose readers a host names.
@@ -46,10 +46,11 @@ impl CallerAccess {
     }
 
     /// The rules that hide a family of tools that is not covered.
-    pub(crate) fn hides(&self, family: &str) -> RefusalRule {
+    pub(crate) fn hides(&self, family: &str) -> RefusedBy {
         let rules = self.rules.iter().flatten();
-        let denying = rules.filter(|rule| rule.denies_everywhere(family));
-        RefusalRule::of_access(&denying.map(|rule| rule.id).collect::<Vec<_>>())
+        // A rule that denies some projects leaves the family in others.
+        let rules = rules.filter(|rule| !rule.deny || rule.denies_everywhere(family));
+        RefusedBy::of_access(rules, &[family])
     }
 
     /// What a pass says of it, for a credential that is for these projects: one of the two.

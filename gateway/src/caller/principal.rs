@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use archway_proto::{access::covers_family, catalog::Scope, pass::Pass, refusal_rule::RefusalRule};
+use archway_proto::{access::covers_family, catalog::Scope, pass::Pass, refused_by::RefusedBy};
 use uuid::Uuid;
 
 use super::CallerAccess;
@@ -86,10 +86,10 @@ impl Principal {
     }
 
     /// What hides a family of tools that is not covered.
-    pub(crate) fn family_hidden_by(&self, family: &str) -> RefusalRule {
+    pub(crate) fn family_hidden_by(&self, family: &str) -> RefusedBy {
         match &self.0.access {
             Some(access) if self.credential_covers(family) => access.hides(family),
-            _ => RefusalRule::new("families of the key or issuer"),
+            _ => RefusedBy::new("families of the key or issuer"),
         }
     }
 

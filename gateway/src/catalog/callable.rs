@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use archway_proto::{catalog::ToolEntry, refusal_rule::RefusalRule};
+use archway_proto::{catalog::ToolEntry, refused_by::RefusedBy};
 
 use super::{Tool, ToolSet};
 use crate::{caller::Principal, error::GatewayError};
@@ -12,7 +12,7 @@ pub(crate) struct RefusedTool {
     /// The tool's name, if there is one: for operators.
     pub(crate) tool: Option<Arc<str>>,
     /// What refused it: for operators.
-    pub(crate) refused_by: RefusalRule,
+    pub(crate) refused_by: RefusedBy,
     /// What the caller reads.
     pub(crate) error: GatewayError,
 }
@@ -31,7 +31,7 @@ impl ToolSet {
         let Some(tool) = tool.and_then(|index| self.tools.get(*index)) else {
             return Err(RefusedTool {
                 tool: None,
-                refused_by: RefusalRule::new("unknown tool"),
+                refused_by: RefusedBy::new("unknown tool"),
                 error: self.unknown(who, name),
             });
         };
@@ -41,7 +41,7 @@ impl ToolSet {
             true if who.holds(*scope) => return Ok(tool.clone()),
             true => {
                 let lacked = format!("no scope {}", scope.name());
-                (RefusalRule::new(&lacked), who.lacks(*scope))
+                (RefusedBy::new(&lacked), who.lacks(*scope))
             }
         };
         Err(RefusedTool {

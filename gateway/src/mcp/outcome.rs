@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use archway_proto::{failure::Failure, method::Method, refusal_rule::RefusalRule};
+use archway_proto::{failure::Failure, method::Method, refused_by::RefusedBy};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
@@ -145,7 +145,7 @@ impl OutcomeRecorder {
         }
         self.set_project(project);
         if let Some(open) = &mut self.open {
-            open.request_mut().of_rule(&refused.refused_by);
+            open.request_mut().set_refused_by(&refused.refused_by);
         }
         self.refused();
     }
@@ -157,10 +157,10 @@ impl OutcomeRecorder {
         }
     }
 
-    /// Records the rule by which a worker refused the message, if it did.
-    pub(super) fn denied_by(&mut self, rule: Option<RefusalRule>) {
-        if let (Some(open), Some(rule)) = (&mut self.open, rule) {
-            open.request_mut().of_rule(&rule);
+    /// Records why a worker refused the message, if it did.
+    pub(super) fn denied_by(&mut self, refused_by: Option<RefusedBy>) {
+        if let (Some(open), Some(refused_by)) = (&mut self.open, refused_by) {
+            open.request_mut().set_refused_by(&refused_by);
         }
     }
 

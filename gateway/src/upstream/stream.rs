@@ -9,7 +9,7 @@ use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
 
 use archway_proto::{
     failure::Failure,
-    refusal_rule::RefusalRule,
+    refused_by::RefusedBy,
     v1::{CallEvent, Log, Progress, call_event::Event},
 };
 use bytes::Bytes;
@@ -53,7 +53,7 @@ pub(crate) struct WorkerCall {
     /// The memory reserved for the last message.
     reservation: Option<Reservation>,
     /// What the worker says beside its result.
-    refused_by: Option<RefusalRule>,
+    refused_by: Option<RefusedBy>,
 }
 
 /// The next event on the wire.
@@ -81,8 +81,8 @@ impl WorkerCall {
         self.reservation.take()
     }
 
-    /// The rule that refused the call, if the result is such a failure and its worker is not an older build.
-    pub(crate) fn take_refused_by(&mut self) -> Option<RefusalRule> {
+    /// What refused the call, if the result is such a failure and its worker is not an older build.
+    pub(crate) fn take_refused_by(&mut self) -> Option<RefusedBy> {
         self.refused_by.take()
     }
 
@@ -134,7 +134,7 @@ impl WorkerCall {
                 }
                 Ok(Some(CallEvent { event, refused_by })) => match event {
                     Some(Event::Result(result)) => {
-                        self.refused_by = refused_by.as_deref().map(RefusalRule::new);
+                        self.refused_by = refused_by.as_deref().map(RefusedBy::new);
                         self.close().await;
                         return Ok(Step::Result(self.call.client_result(result)));
                     }

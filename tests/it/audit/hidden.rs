@@ -1,4 +1,5 @@
 //! What access rules and a key's families hide is recorded by its name, with what hid it. Its caller reads neither.
+//! So is what hides the default project of a call that names none.
 
 use e2e::{Client, Harness, Key, Repo, Stack, Tenant};
 use serde_json::{Value, json};
@@ -74,4 +75,46 @@ async fn what_hid_a_tool_or_a_project_is_recorded() {
         column("outcome"),
         [refused, refused, refused, absent, absent]
     );
+}
+
+#[tokio::test]
+async fn a_call_without_a_project_is_recorded_with_what_hid_its_default() {
+    let repo = || Repo::new().file("a.txt", "a\n").commit();
+    let acme = Tenant::new("acme")
+        .project("site", repo())
+        .project("vault", repo())
+        .project("wiki", repo())
+        .key(Key::new("lost").default_project("vault"))
+        .key(Key::new("none"));
+    let stack = Harness::new().tenant(acme).start().await;
+    stack.until_listening().await;
+    stack.allow("acme", "key:none", &["absent-*"]).await;
+    stack.allow("acme", "key:lost", &["*"]).await;
+    let rule = stack.deny("acme", "key:lost", &["vault"]).await;
+    let denied = format!("access rule {rule} denies it");
+    let all = "all projects are hidden from it";
+    for (label, project, code, by) in [
+        ("lost", json!("vault"), "project_required", &*denied),
+        ("none", Value::Null, "project_not_found", all),
+    ] {
+        let client = stack.keyed("acme", label);
+        // Some calls may come before the rules are in force.
+        let refused = async || {
+            let list = json!({ "name": "list_files", "arguments": {} });
+            let answer = client.rpc("tools/call", list).await.json();
+            let error = &answer["result"]["_meta"]["io.archway/error"]["error"];
+            (error["code"] == code).then(|| answer.to_string())
+        };
+        let answer = stack.eventually(refused).await;
+        for secret in ["vault", "access rule", "hidden"] {
+            assert!(!answer.contains(secret), "{secret}: {answer}");
+        }
+        let recorded = async || {
+            let mut records = calls(&stack, "acme", 1).await.into_iter();
+            records.find(|it| it["outcome"] == code)
+        };
+        let record = stack.eventually(recorded).await;
+        assert_eq!(record["refused_by"], by, "{record}");
+        assert_eq!(record["project"], project, "{record}");
+    }
 }

@@ -179,17 +179,20 @@ pub(super) async fn workflow(client: &Client) -> Value {
 
 #[tokio::test]
 async fn a_project_is_there_for_the_families_that_rules_give_alone() {
-    let stack = Harness::new().tenant(acme()).start().await;
+    let acme = acme().key(Key::new("reader").families(["files"]));
+    let stack = Harness::new().tenant(acme).start().await;
     stack.until_listening().await;
     stack.allow("acme", "key:owner", &["*"]).await;
     stack
-        .allow_families("acme", "key:dev", &["vault"], &["memory"])
+        .allow_families("acme", "everyone", &["vault"], &["memory"])
         .await;
     stack
-        .allow_families("acme", "key:dev", &["site"], &["files"])
+        .allow_families("acme", "everyone", &["site"], &["files"])
         .await;
     let dev = stack.keyed("acme", "dev");
     until_sees(&stack, &dev, &["site", "vault"]).await;
+    // A key for files has no tool to call in `vault`.
+    until_sees(&stack, &stack.keyed("acme", "reader"), &["site"]).await;
     let entries = dev
         .call("search_memory", json!({ "project": "vault" }))
         .await;

@@ -7,7 +7,7 @@
 use std::io;
 use std::time::{Duration, SystemTime};
 
-use archway_proto::refusal_rule::RefusalRule;
+use archway_proto::refused_by::RefusedBy;
 use rustix::io::Errno;
 
 use super::cancel::Stopped;
@@ -41,7 +41,7 @@ pub enum RepoError {
         /// The requested path.
         path: RepoPath,
         /// The rule, which the message does not name: callers must not read it.
-        rule: RefusalRule,
+        rule: RefusedBy,
     },
     /// The path is absolute, climbs with `..`, or a link on it leads nowhere within the project.
     #[error("path {} leads outside the project", shown(path))]

@@ -1,10 +1,11 @@
 //! What hides a project from a caller, for operators.
 
-use archway_proto::access::BASICS;
+use archway_proto::access::{AccessRule, is_given};
 use archway_proto::pass::Pass;
-use archway_proto::refusal_rule::RefusalRule;
+use archway_proto::refused_by::RefusedBy;
 
-use super::{Families, ProjectAccess, Readable};
+use super::families::needed;
+use super::{CompiledRule, Families, ProjectAccess, Readable};
 
 impl ProjectAccess {
     /// What hides a project of the caller's tenant from it; `None` if there is no such project, or if the rules cannot
@@ -14,27 +15,46 @@ impl ProjectAccess {
         pass: &Pass,
         (readable, slug): (&Readable, &str),
         families: Families,
-    ) -> Option<RefusalRule> {
+    ) -> Option<RefusedBy> {
         let project = readable.hidden(slug)?;
         if !pass.is_for(slug) {
-            return Some(RefusalRule::new("projects of the key or issuer"));
+            return Some(RefusedBy::new("projects of the key or issuer"));
         }
         let Some(ids) = pass.rules() else {
-            return Some(RefusalRule::new("its host"));
+            return Some(RefusedBy::new("its host"));
         };
         let rules = self.rules(pass.tenant_id, pass.edition()).await.ok()?;
-        let about = rules.rules.iter().filter(|it| {
-            ids.contains(&it.rule.id) && it.is_about(&project.slug, &project.hosted.topics)
-        });
-        let is_any = matches!(families, [] | [BASICS]);
-        let covering = about
-            .map(|it| &it.rule)
-            .filter(|rule| is_any || families.iter().any(|family| rule.covers(family)));
-        let (denying, giving): (Vec<_>, Vec<_>) = covering.partition(|rule| rule.deny);
-        if denying.is_empty() && !giving.is_empty() {
-            return Some(RefusalRule::new("its host"));
+        let named = rules.rules.iter().filter(|it| ids.contains(&it.rule.id));
+        let named: Vec<&CompiledRule> = named.collect();
+        let own = pass.families.as_deref();
+        let families = needed(families, own, named.iter().map(|it| &it.rule));
+        let about = named
+            .iter()
+            .filter(|it| it.is_about(slug, &project.hosted.topics));
+        let about: Vec<&AccessRule> = about.map(|it| &it.rule).collect();
+        let about = || about.iter().copied();
+        let is_given = families.iter().any(|family| is_given(about(), family));
+        Some(match is_given {
+            true => RefusedBy::new("its host"),
+            false => RefusedBy::of_access(about(), &families),
+        })
+    }
+
+    /// What hides the caller's default project, or that all are hidden; `None` if neither is so.
+    pub(crate) async fn hiding_default(
+        &self,
+        pass: &Pass,
+        readable: &Readable,
+        families: Families,
+    ) -> Option<RefusedBy> {
+        if let Some(default) = &pass.default_project
+            && let Some(hiding) = self
+                .hiding(pass, (readable, default.as_str()), families)
+                .await
+        {
+            return Some(hiding);
         }
-        let denying: Vec<i64> = denying.iter().map(|rule| rule.id).collect();
-        Some(RefusalRule::of_access(&denying))
+        let all_hidden = || RefusedBy::new("all projects are hidden from it");
+        readable.has_only_hidden().then(all_hidden)
     }
 }

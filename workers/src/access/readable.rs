@@ -41,6 +41,11 @@ impl Readable {
         self.all.get(at).filter(|project| !self.has(at, project))
     }
 
+    /// Whether the tenant has projects, and the caller may read none.
+    pub(super) fn has_only_hidden(&self) -> bool {
+        !self.all.is_empty() && self.list().is_empty()
+    }
+
     /// All of them, by slug.
     pub fn list(&self) -> Vec<Arc<Project>> {
         let projects = self.all.iter().enumerate();

@@ -62,11 +62,16 @@ impl ToolContext {
                 ..refusal
             });
         }
-        let readable = readable.list();
-        if let Some(default) = self.default_project(&readable) {
+        let list = readable.list();
+        if let Some(default) = self.default_project(&list) {
             return Ok(default);
         }
-        Err(project_required(&readable))
+        let access = &self.shared.access;
+        let refused_by = access.hiding_default(&self.pass, &readable, families);
+        Err(Failure {
+            refused_by: refused_by.await,
+            ..project_required(&list)
+        })
     }
 
     /// The projects that the caller may read, by slug.

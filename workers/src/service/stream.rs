@@ -5,7 +5,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use archway_proto::{refusal_rule::RefusalRule, v1};
+use archway_proto::{refused_by::RefusedBy, v1};
 use futures::{Stream, future::BoxFuture};
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -27,8 +27,8 @@ pub(crate) struct CallStream {
 pub(crate) struct CallResult {
     /// One JSON object.
     pub(super) json: Value,
-    /// The rule that refused the call.
-    pub(super) refused_by: Option<RefusalRule>,
+    /// What refused the call.
+    pub(super) refused_by: Option<RefusedBy>,
 }
 
 impl CallStream {
@@ -64,10 +64,10 @@ impl Stream for CallStream {
         match self.result.take() {
             Some(CallResult { json, refused_by }) => {
                 let event = v1::call_event::Event::Result(json.to_string().into());
-                let rule = refused_by.as_ref().map(RefusalRule::for_operators);
+                let words = refused_by.as_ref().map(RefusedBy::for_operators);
                 Poll::Ready(Some(Ok(v1::CallEvent {
                     event: Some(event),
-                    refused_by: rule.map(str::to_owned),
+                    refused_by: words.map(str::to_owned),
                 })))
             }
             None if self.call.is_some() => Poll::Pending,

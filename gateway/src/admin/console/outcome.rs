@@ -28,7 +28,10 @@ pub(super) fn reason(outcome: &str) -> &'static str {
         "refused" => {
             "the message: a tool or method that is unknown or hidden, a scope that the key lacks, or bad parameters"
         }
-        "invalid_arguments" | "invalid_pattern" | "invalid_line_range" | "project_required" => {
+        "project_required" => {
+            "it names no project, and its credential has no default project that it may read"
+        }
+        "invalid_arguments" | "invalid_pattern" | "invalid_line_range" => {
             "its arguments: they break the tool's schema, or name what does not exist"
         }
         "circuit_open" => "the circuit of the pool and family: too many of its calls had failed",

@@ -1,6 +1,6 @@
 //! The errors of paths that rules hide.
 
-use archway_proto::refusal_rule::RefusalRule;
+use archway_proto::refused_by::RefusedBy;
 
 use super::{Block, Kind, Rules};
 use crate::error::RepoError;
@@ -45,8 +45,8 @@ impl Rules {
     }
 
     /// The rule in words for operators. It names a glob or a pattern, never the path.
-    fn rule(&self, block: &Block<'_>) -> RefusalRule {
-        RefusalRule::of_path(&match block {
+    fn rule(&self, block: &Block<'_>) -> RefusedBy {
+        RefusedBy::of_path(&match block {
             Block::Name(pattern) => format!("built-in name {pattern}"),
             Block::Glob(prefix, kind) => {
                 let closes = |glob: &&Glob| {

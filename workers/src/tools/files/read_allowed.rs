@@ -3,7 +3,7 @@
 //! A memory file with entries in the store is read from there, even if the repository has a file of
 //! that path: callers of `write_memory_entry` read back here what they wrote.
 
-use archway_proto::{failure::Failure, fault::Fault, refusal_rule::RefusalRule};
+use archway_proto::{failure::Failure, fault::Fault, refused_by::RefusedBy};
 use archway_repo::{
     Kind, Repo, RepoPath, Rules,
     text::{shown, visible_json},
@@ -165,7 +165,7 @@ fn not_allowed(repo: &Repo, path: &RepoPath) -> Failure {
         ),
         "use read_file for files outside docs, paths, templates, examples and .claude/memory",
     )
-    .refused_by(RefusalRule::of_path("no allow glob"));
+    .refused_by(RefusedBy::of_path("no allow glob"));
     // The list may be incomplete because one of its globs does not parse.
     match repo.warnings() {
         [] => failure,
