@@ -84,6 +84,8 @@ pub struct Tenants {
 #[derive(Debug)]
 pub struct TenantsTx {
     tx: Transaction<'static, Postgres>,
+    /// The slug of the tenant that was looked up last: refusals name it.
+    tenant: Option<String>,
 }
 
 impl Tenants {
@@ -116,7 +118,7 @@ impl Tenants {
             .execute(&mut *tx)
             .await
             .map_err(query("begin a change"))?;
-        Ok(TenantsTx { tx })
+        Ok(TenantsTx { tx, tenant: None })
     }
 
     /// Begins a read-only transaction, which sees one point in time whatever changes meanwhile.
@@ -126,7 +128,7 @@ impl Tenants {
             .execute(&mut *tx)
             .await
             .map_err(query("begin a read"))?;
-        Ok(TenantsTx { tx })
+        Ok(TenantsTx { tx, tenant: None })
     }
 
     /// Runs `work` in a transaction of its own and commits it.
@@ -180,6 +182,15 @@ impl Tenants {
 }
 
 impl TenantsTx {
+    /// The refusal of a name that is not there. It names the tenant that was looked up last.
+    pub(crate) fn missing(&self, kind: &'static str, name: impl Into<String>) -> TenantError {
+        TenantError::Missing {
+            kind,
+            name: name.into(),
+            tenant: self.tenant.clone(),
+        }
+    }
+
     /// Commits the transaction.
     pub async fn commit(self) -> Result<(), TenantError> {
         self.tx.commit().await.map_err(query("commit a change"))

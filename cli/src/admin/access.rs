@@ -190,8 +190,11 @@ async fn add(
     let added = installation.change(async |tx, _| {
         let id = tx.find_tenant(tenant).await?;
         let rule = tx.add_access_rule(id, &terms).await?;
-        Ok((rule, tx.access_rules(id).await?, tx.keys(id).await?))
+        let projects = tx.projects(id).await?.into_iter();
+        let projects = projects.filter(|it| it.removed_at.is_none());
+        let slugs: Vec<String> = projects.map(|it| it.slug).collect();
+        Ok((rule, tx.access_rules(id).await?, tx.keys(id).await?, slugs))
     });
-    let (rule, rules, keys) = added.await?;
-    Ok(AccessChange::added(tenant, rule, &rules).naming(&terms.who, &keys))
+    let (rule, rules, keys, slugs) = added.await?;
+    Ok(AccessChange::added(tenant, rule, &rules).naming(&terms, &keys, &slugs))
 }

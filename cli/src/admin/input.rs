@@ -6,6 +6,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
+use archway_proto::catalog::Scope;
 use archway_repo::{GlobError, Rules};
 use archway_workers::tools;
 use jiff::civil::Date;
@@ -145,11 +146,19 @@ fn bad_glob(glob: &str, error: &GlobError) -> AdminError {
 
 /// The families of this version's tools.
 pub(super) fn families() -> Result<Vec<String>, AdminError> {
-    let registry = tools::registry().map_err(|error| AdminError::Refused(error.to_string()))?;
-    let tools = registry.list().tools.iter();
-    let mut families: Vec<String> = tools.map(|tool| tool.family.clone()).collect();
+    let tools = scoped_families()?.into_iter();
+    let mut families: Vec<String> = tools.map(|(family, _)| family).collect();
     families.dedup();
     Ok(families)
+}
+
+/// The family of each of this version's tools, and the scope that it needs.
+pub(super) fn scoped_families() -> Result<Vec<(String, Scope)>, AdminError> {
+    let registry = tools::registry().map_err(|error| AdminError::Refused(error.to_string()))?;
+    let tools = registry.list().tools.iter();
+    Ok(tools
+        .map(|tool| (tool.family.clone(), tool.scope))
+        .collect())
 }
 
 /// Checks that tools of this version have these families.

@@ -207,10 +207,7 @@ pub(super) async fn of_tenant(
     let tenant = tx.find_tenant(slug).await?;
     let key = tx.find_key(id).await?;
     if key.tenant != tenant {
-        return Err(TenantError::Missing {
-            kind: "key",
-            name: format!("{id} of tenant {slug}"),
-        });
+        return Err(tx.missing("key", format!("{id} of tenant {slug}")));
     }
     Ok(key)
 }

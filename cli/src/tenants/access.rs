@@ -8,7 +8,7 @@ use archway_proto::access::{
 };
 use uuid::Uuid;
 
-use super::error::{missing, query};
+use super::error::query;
 use super::{TenantError, TenantsTx};
 
 /// Why a rule is refused.
@@ -177,7 +177,7 @@ impl TenantsTx {
         .await
         .map_err(query("remove an access rule"))?;
         match removed.rows_affected() {
-            0 => Err(missing("access rule", id.to_string())),
+            0 => Err(self.missing("access rule", id.to_string())),
             _ => Ok(()),
         }
     }

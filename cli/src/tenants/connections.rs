@@ -8,7 +8,7 @@ use archway_sync::hosts::ConnectionSettings;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::error::{missing, query};
+use super::error::query;
 use super::sources::LEAST_INTERVAL;
 use super::{TenantError, TenantsTx, moment};
 
@@ -114,7 +114,7 @@ impl TenantsTx {
     ) -> Result<ConnectionRow, TenantError> {
         let connections = self.connections(tenant).await?.into_iter();
         let mut named = connections.filter(|connection| connection.name == name);
-        named.next().ok_or_else(|| missing("connection", name))
+        named.next().ok_or_else(|| self.missing("connection", name))
     }
 
     /// The host's id and the slug of each repository that a connection has found. Empty if there is no such
@@ -161,7 +161,7 @@ impl TenantsTx {
         .fetch_optional(&mut *self.tx)
         .await
         .map_err(query("remove a connection"))?;
-        let id = id.ok_or_else(|| missing("connection", name))?;
+        let id = id.ok_or_else(|| self.missing("connection", name))?;
         let removed = sqlx::query!(
             "with marked as ( \
                  update sources s set out_of_use = 'connection' from projects p \

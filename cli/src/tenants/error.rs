@@ -31,13 +31,15 @@ pub enum TenantError {
     #[error(
         "there is no {kind} {}; `{}` lists what exists",
         visible(name),
-        list_of(kind)
+        list_of(kind, tenant.as_deref())
     )]
     Missing {
         /// `tenant`, `project` or `key`.
         kind: &'static str,
         /// The requested slug or id.
         name: String,
+        /// The tenant that has none of this name, if one was named.
+        tenant: Option<String>,
     },
     /// The project was removed, and its rows still exist.
     #[error(
@@ -159,14 +161,13 @@ pub(crate) fn visible(name: &str) -> &str {
 }
 
 /// The command that lists objects of a kind.
-fn list_of(kind: &str) -> &'static str {
-    match kind {
-        "project" => "archway project list TENANT",
-        "key" => "archway key list TENANT",
-        "connection" => "archway connection list TENANT",
-        "access rule" => "archway access list TENANT",
-        _ => "archway tenant list",
-    }
+fn list_of(kind: &str, tenant: Option<&str>) -> String {
+    let command = match kind {
+        "project" | "key" | "connection" => kind,
+        "access rule" => "access",
+        _ => return "archway tenant list".to_owned(),
+    };
+    format!("archway {command} list {}", tenant.unwrap_or("TENANT"))
 }
 
 /// For `map_err`: adds the purpose of the query.
@@ -177,13 +178,5 @@ pub(super) fn query(what: &'static str) -> impl FnOnce(sqlx::Error) -> TenantErr
             return TenantError::Busy;
         }
         TenantError::Query { what, source }
-    }
-}
-
-/// For `ok_or_else`: the object does not exist.
-pub(super) fn missing(kind: &'static str, name: impl Into<String>) -> TenantError {
-    TenantError::Missing {
-        kind,
-        name: name.into(),
     }
 }

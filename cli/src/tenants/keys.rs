@@ -8,12 +8,7 @@ use std::time::SystemTime;
 use archway_proto::catalog::Scope;
 use uuid::Uuid;
 
-use super::{
-    TenantError, TenantsTx,
-    error::{missing, query},
-    micros, moment,
-    names::check_text,
-};
+use super::{TenantError, TenantsTx, error::query, micros, moment, names::check_text};
 
 /// The most projects that a key can be restricted to. Every call's pass carries them, and the pass
 /// has to fit into a request's headers.
@@ -132,7 +127,7 @@ impl TenantsTx {
         .fetch_optional(&mut *self.tx)
         .await
         .map_err(query("find a key"))?;
-        row.map(Key::from).ok_or_else(|| missing("key", id))
+        row.map(Key::from).ok_or_else(|| self.missing("key", id))
     }
 
     /// Replaces the terms of a key. Gateways apply them within a second.

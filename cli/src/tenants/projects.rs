@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::{
     TenantError, TenantsTx,
-    error::{missing, query},
+    error::query,
     moment,
     names::{check_project_slug, check_text},
 };
@@ -210,7 +210,7 @@ impl TenantsTx {
         .await
         .map_err(query("find a project"))?;
         row.map(Project::from)
-            .ok_or_else(|| missing("project", slug))
+            .ok_or_else(|| self.missing("project", slug))
     }
 }
 

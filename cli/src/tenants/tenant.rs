@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{
     TenantError, TenantsTx,
-    error::{missing, query},
+    error::query,
     moment,
     names::{check_slug, check_text},
 };
@@ -99,11 +99,12 @@ impl TenantsTx {
 
     /// The id of the tenant with this slug.
     pub async fn find_tenant(&mut self, slug: &str) -> Result<Uuid, TenantError> {
+        self.tenant = Some(slug.to_owned());
         sqlx::query_scalar!("select id from tenants where slug = $1", slug)
             .fetch_optional(&mut *self.tx)
             .await
             .map_err(query("find a tenant"))?
-            .ok_or_else(|| missing("tenant", slug))
+            .ok_or_else(|| self.missing("tenant", slug))
     }
 
     /// A tenant's display name, its pool, and whether it is disabled.

@@ -67,7 +67,7 @@ fn a_rule_is_added_listed_explained_and_removed() {
         .ok();
     assert_eq!(edition(&installation), ["4"]);
     let gone = installation.run(&format!("access remove acme {first}"));
-    assert!(gone.refusal().contains("`archway access list TENANT`"));
+    assert!(gone.refusal().contains("`archway access list acme`"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What `archway access` says of keys that are narrowed besides, and of rules that hide everything.
+//! What `archway access` says of keys that are narrowed besides, of rules that hide everything, and of names that nothing has.
 
 use serde_json::json;
 
@@ -48,4 +48,58 @@ fn a_first_rule_that_denies_says_that_everything_is_hidden() {
     let allow = "access allow acme --who everyone --project *";
     let said = installation.run(allow).ok();
     assert!(said.contains("it has 3 rules"), "{said}");
+}
+
+#[test]
+fn a_slug_that_no_project_has_is_named_with_near_ones() {
+    let installation = installation();
+    installation.run("project remove acme web-1").ok();
+    let deny = "access deny acme --who everyone --project web-3 --project x-* --project topic:x";
+    let said = installation.run(deny).ok();
+    let near =
+        "no project of acme has the slug web-3: did you mean web-2? `archway project list acme`";
+    assert!(said.contains(near), "{said}");
+    let unknown = installation.json(deny)["unknown_projects"].clone();
+    assert_eq!(unknown, json!([{ "project": "web-3", "near": ["web-2"] }]));
+    let allow = "access allow acme --who everyone --project api --project web-1";
+    let said = installation.run(allow).ok();
+    assert!(said.contains("has the slug web-1"), "removed: {said}");
+    assert!(!said.contains("has the slug api"), "{said}");
+}
+
+#[test]
+fn a_key_that_may_only_write_memory_has_no_other_family() {
+    let installation = installation();
+    installation
+        .run("key issue acme --label writer --scopes memory:write")
+        .ok();
+    let explain = "access explain acme --key writer";
+    let explained = installation.json(explain);
+    assert_eq!(explained["projects"][0]["families"], json!(["memory"]));
+    let explained = installation.run(explain).ok();
+    assert!(explained.contains("its key: memory"), "{explained}");
+}
+
+#[test]
+fn a_caller_without_rules_and_a_mistaken_issuer_are_explained() {
+    let installation = installation();
+    let subject = "subject:https://login.example/#ada";
+    installation
+        .run(&format!("access allow acme --who {subject} --project api"))
+        .ok();
+    let key = installation.run("access explain acme --key ci").ok();
+    let hidden =
+        "no rule is about it, and what no rule gives is hidden: see `archway access list acme`";
+    assert!(key.contains(hidden), "{key}");
+    let token = |issuer: &str| format!("access explain acme --issuer {issuer} --subject ada");
+    let mistaken = installation.run(&token("https://login.example")).ok();
+    assert!(
+        mistaken.contains("those in rules are of https://login.example/"),
+        "{mistaken}"
+    );
+    let right = installation.run(&token("https://login.example/")).ok();
+    assert!(
+        right.contains("`--issuers`") && !right.contains("those in rules"),
+        "{right}"
+    );
 }

@@ -214,7 +214,7 @@ fn invalid_arguments_are_refused_by_name() {
     let refusal = |line: &str| installation.run(line).refusal();
     assert!(refusal("project add acme site").contains("there already is a project site"));
     assert!(refusal("project add nobody site").contains("there is no tenant nobody"));
-    assert!(refusal("project set acme docs --name x").contains("`archway project list TENANT`"));
+    assert!(refusal("project set acme docs --name x").contains("`archway project list acme`"));
     for word in ["adr", "pattern", "guideline"] {
         assert!(
             refusal(&format!("project add acme {word}")).contains("reserved"),

@@ -1,10 +1,14 @@
 //! What `archway access` answers.
 
 use archway_proto::access::{AccessRule, ProjectPattern, Who};
+use archway_proto::nearest;
 use serde::Serialize;
 
 use crate::admin::print::{Answer, harmless, table};
-use crate::tenants::{Key, KeyState};
+use crate::tenants::{AccessTerms, Key, KeyState};
+
+/// Near slugs that are named for one that no project has.
+const MOST_NEAR: usize = 3;
 
 /// A rule that was added or removed.
 #[derive(Serialize)]
@@ -18,6 +22,15 @@ pub(super) struct AccessChange {
     allow_rules: usize,
     /// Labels that it names and that no live key has.
     unknown_labels: Vec<String>,
+    /// Slugs that it names and that no project has.
+    unknown_projects: Vec<UnknownProject>,
+}
+
+#[derive(Serialize)]
+struct UnknownProject {
+    project: String,
+    /// Slugs of projects that may be meant, the nearest first.
+    near: Vec<String>,
 }
 
 impl AccessChange {
@@ -29,17 +42,30 @@ impl AccessChange {
             rules: rules.len(),
             allow_rules: rules.iter().filter(|rule| !rule.deny).count(),
             unknown_labels: Vec::new(),
+            unknown_projects: Vec::new(),
         }
     }
 
-    /// With the labels that it names, of which some key should have each.
-    pub(super) fn naming(mut self, who: &[Who], keys: &[Key]) -> AccessChange {
-        let labels = who.iter().filter_map(|who| match who {
+    /// With what it names and nothing has, of these keys and slugs of projects.
+    pub(super) fn naming(
+        mut self,
+        terms: &AccessTerms,
+        keys: &[Key],
+        slugs: &[String],
+    ) -> AccessChange {
+        let labels = terms.who.iter().filter_map(|who| match who {
             Who::Key(label) => Some(label),
             Who::Everyone | Who::Group(_) | Who::Subject { .. } => None,
         });
         let unknown = labels.filter(|label| live_keys(keys, label).next().is_none());
         self.unknown_labels = unknown.cloned().collect();
+        let named = terms.projects.iter().filter_map(|pattern| match pattern {
+            ProjectPattern::Slug(slug) if !slug.contains(['*', '?']) => Some(slug),
+            ProjectPattern::Slug(_) | ProjectPattern::Topic(_) => None,
+        });
+        let unknown = named.filter(|named| !slugs.contains(named));
+        let unknown = unknown.map(|named| UnknownProject::of(named, slugs));
+        self.unknown_projects = unknown.collect();
         self
     }
 
@@ -48,6 +74,27 @@ impl AccessChange {
             action: "removed",
             ..AccessChange::added(tenant, rule, rules)
         }
+    }
+}
+
+impl UnknownProject {
+    fn of(project: &str, slugs: &[String]) -> UnknownProject {
+        let near = nearest::among(project, slugs.iter().map(String::as_str), MOST_NEAR);
+        UnknownProject {
+            project: project.to_owned(),
+            near: near.into_iter().map(str::to_owned).collect(),
+        }
+    }
+
+    fn line(&self, tenant: &str) -> String {
+        let UnknownProject { project, near } = self;
+        let near = match near.is_empty() {
+            true => String::new(),
+            false => format!(" did you mean {}?", near.join(" or ")),
+        };
+        format!(
+            "no project of {tenant} has the slug {project}:{near} `archway project list {tenant}` lists what exists"
+        )
     }
 }
 
@@ -60,6 +107,7 @@ impl Answer for AccessChange {
             rules,
             allow_rules,
             unknown_labels,
+            unknown_projects,
         } = self;
         let state = match (rules, allow_rules) {
             (0, _) => "without rules, everyone may use all of its projects".to_owned(),
@@ -70,7 +118,9 @@ impl Answer for AccessChange {
             (1, _) => "what its one rule does not give is hidden".to_owned(),
             (rules, _) => format!("it has {rules} rules"),
         };
-        let unknown = unknown_labels.iter().map(|label| no_key(tenant, label));
+        let labels = unknown_labels.iter().map(|label| no_key(tenant, label));
+        let projects = unknown_projects.iter().map(|it| it.line(tenant));
+        let unknown = labels.chain(projects);
         let unknown: String = unknown.map(|line| format!("\n{line}")).collect();
         format!("access rule {rule} of {tenant} {action}; {state}{unknown}")
     }

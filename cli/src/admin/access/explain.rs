@@ -3,9 +3,10 @@
 //! The code that decides is that of gateways ([`AccessRule::is_about`]) and workers ([`CompiledRule`]); this file only
 //! asks it, and shows what hosts answered.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use archway_proto::access::{AccessRule, BASICS, covers_family, is_given};
+use archway_proto::access::{AccessRule, BASICS, Who, covers_family, is_given};
+use archway_proto::catalog::Scope;
 use archway_workers::access::CompiledRule;
 
 use super::CallerArgs;
@@ -13,9 +14,9 @@ use super::answer::live_keys;
 use super::explained::{Explained, ExplainedProject, HostAnswer};
 use crate::admin::AdminError;
 use crate::admin::connect::Installation;
-use crate::admin::input::families;
+use crate::admin::input::{families, scoped_families};
 use crate::admin::source_text::refused;
-use crate::tenants::{GuardedProject, Key, TenantError};
+use crate::tenants::{GuardedProject, Key};
 
 /// What a principal may use, project by project.
 pub(super) async fn explain(
@@ -32,7 +33,7 @@ pub(super) async fn explain(
         if let Some(only) = only {
             slugs.retain(|slug| slug == only);
             if slugs.is_empty() {
-                return Err(missing(only).into());
+                return Err(tx.missing("project", only).into());
             }
         }
         Ok((
@@ -46,6 +47,7 @@ pub(super) async fn explain(
     let (rules, slugs, topics, guarded, keys) = read.await?;
     let guarded = guarded.into_iter().map(|it| (it.project.clone(), it));
     let guarded: BTreeMap<String, GuardedProject> = guarded.collect();
+    let other_issuers = other_issuers(who, &rules);
     let caller = ExplainedCaller::new(who, rules, &keys)?;
     let live_keys = who.key.is_some().then_some(caller.keys.len());
     let projects = slugs.iter().map(|slug| {
@@ -57,12 +59,27 @@ pub(super) async fn explain(
         principal: who.name(),
         key_exists: live_keys.map(|count| count > 0),
         live_keys,
+        other_issuers,
         has_rules: caller.has_rules,
         is_hosted: !guarded.is_empty(),
         is_narrowed: caller.is_narrowed(),
         rules: caller.about.iter().map(|rule| rule.rule().id).collect(),
         projects: projects.collect(),
     })
+}
+
+/// The issuers whose subjects rules name, if that of the token is none of them.
+fn other_issuers(who: &CallerArgs, rules: &[AccessRule]) -> Vec<String> {
+    let named = rules.iter().flat_map(|rule| &rule.who);
+    let named = named.filter_map(|who| match who {
+        Who::Subject { issuer, .. } => Some(issuer),
+        Who::Everyone | Who::Group(_) | Who::Key(_) => None,
+    });
+    let named: BTreeSet<&String> = named.collect();
+    match &who.issuer {
+        Some(issuer) if !named.contains(issuer) => named.into_iter().cloned().collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// A caller, and the rules about it.
@@ -74,6 +91,8 @@ struct ExplainedCaller<'a> {
     about: Vec<CompiledRule>,
     /// All families.
     families: Vec<String>,
+    /// The family of each tool, and the scope that it needs.
+    needs: Vec<(String, Scope)>,
 }
 
 impl<'a> ExplainedCaller<'a> {
@@ -93,6 +112,7 @@ impl<'a> ExplainedCaller<'a> {
             has_rules,
             about: about.map_err(refused)?,
             families: families()?,
+            needs: scoped_families()?,
         })
     }
 
@@ -115,7 +135,10 @@ impl<'a> ExplainedCaller<'a> {
             by_rules && by_key && (!is_hidden || self.is_labelled(&about, family))
         });
         let mut given: Vec<String> = given.cloned().collect();
-        if !given.is_empty() {
+        let has_basics = key_families
+            .as_ref()
+            .is_none_or(|it| it.iter().any(|one| one == BASICS));
+        if !given.is_empty() && has_basics {
             given.insert(0, BASICS.to_owned());
         }
         let by = |deny: bool| {
@@ -133,23 +156,31 @@ impl<'a> ExplainedCaller<'a> {
         }
     }
 
-    /// Whether one of its keys is for some projects or families alone.
+    /// Whether one of its keys is for some projects or families alone, or may not read.
     fn is_narrowed(&self) -> bool {
-        let is_narrow = |key: &&Key| key.terms.projects.is_some() || key.terms.families.is_some();
+        let is_narrow = |key: &&Key| {
+            let terms = &key.terms;
+            let reads = terms.scopes.contains(&Scope::ToolsRead);
+            terms.projects.is_some() || terms.families.is_some() || !reads
+        };
         self.keys.iter().any(is_narrow)
+    }
+
+    /// Whether a key is for a family, and has the scope that any of its tools needs.
+    fn is_for(&self, key: &Key, family: &str) -> bool {
+        let is_callable =
+            |(of, scope): &(String, Scope)| of == family && key.terms.scopes.contains(scope);
+        covers_family(key.terms.families.as_deref(), family) && self.needs.iter().any(is_callable)
     }
 
     /// The families that its keys are for in a project; `None` for all.
     fn key_families(&self, slug: &str) -> Option<Vec<String>> {
-        let is_for = |key: &&&Key| {
+        let is_for_it = |key: &&&Key| {
             let projects = key.terms.projects.as_ref();
             projects.is_none_or(|projects| projects.iter().any(|one| one == slug))
         };
-        let keys: Vec<_> = self.keys.iter().filter(is_for).collect();
-        let has = |family: &&String| {
-            keys.iter()
-                .any(|key| covers_family(key.terms.families.as_deref(), family))
-        };
+        let keys: Vec<_> = self.keys.iter().filter(is_for_it).collect();
+        let has = |family: &&String| keys.iter().any(|key| self.is_for(key, family));
         let families: Vec<String> = self.families.iter().filter(has).cloned().collect();
         (self.is_narrowed() && families.len() < self.families.len()).then_some(families)
     }
@@ -160,12 +191,5 @@ impl<'a> ExplainedCaller<'a> {
             .iter()
             .filter(|rule| rule.names_key(self.who.caller()));
         is_given(named.copied(), family)
-    }
-}
-
-fn missing(project: &str) -> TenantError {
-    TenantError::Missing {
-        kind: "project",
-        name: project.to_owned(),
     }
 }

@@ -16,12 +16,15 @@ pub(super) struct Explained {
     /// How many live keys have the label. `None` for a token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) live_keys: Option<usize>,
+    /// The issuers whose subjects rules name, if the token's is none of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) other_issuers: Vec<String>,
     /// False: everyone may use all projects.
     pub(super) has_rules: bool,
     /// Whether a host says who may read some of its projects.
     #[serde(skip)]
     pub(super) is_hosted: bool,
-    /// Whether a live key with the label is for some projects or families alone.
+    /// Whether a live key with the label is for some projects or families alone, or may not read.
     #[serde(skip)]
     pub(super) is_narrowed: bool,
     /// The rules about the principal.
@@ -137,12 +140,25 @@ impl Explained {
     fn credential(&self) -> String {
         let (tenant, principal) = (&self.tenant, harmless(&self.principal));
         match self.live_keys {
-            None => " What its issuer is restricted to holds besides.".to_owned(),
+            None => self.issuer(),
             Some(0) => format!("\n{principal}: no live key of {tenant} has this label"),
             Some(1) => String::new(),
             Some(keys) => {
                 format!(" {keys} live keys have this label: shown is what any of them may use.")
             }
+        }
+    }
+
+    /// What is to be known about the token's issuer, which the database does not know.
+    fn issuer(&self) -> String {
+        let known = " Its issuer has to be in the gateways' `--issuers` file, and what that restricts it to holds besides.";
+        let others: Vec<String> = self.other_issuers.iter().map(|it| harmless(it)).collect();
+        match others.is_empty() {
+            true => known.to_owned(),
+            false => format!(
+                "{known}\nno rule names a subject of this issuer: those in rules are of {}",
+                others.join(", ")
+            ),
         }
     }
 
@@ -174,7 +190,9 @@ impl Answer for Explained {
         }
         let rules = match self.rules.is_empty() {
             _ if !self.has_rules => "the tenant has no rules".to_owned(),
-            true => "no rule is about it".to_owned(),
+            true => format!(
+                "no rule is about it, and what no rule gives is hidden: see `archway access list {tenant}`"
+            ),
             false => format!("rules {}", listed(&self.rules)),
         };
         let (principal, projects) = (harmless(&self.principal), self.projects());
