@@ -2,6 +2,7 @@
 
 mod browser;
 mod fits;
+mod labels;
 mod live;
 mod many;
 mod pages;

@@ -191,44 +191,6 @@ async fn a_call_has_its_stops_and_what_refused_it() {
 }
 
 #[tokio::test]
-async fn calls_of_a_key_are_found_by_its_label_and_a_mistake_is_named() {
-    let stack = harness().start().await;
-    let client = stack.client("acme");
-    client.call("hello", json!({})).await.structured();
-    let pool = owner(&stack).await;
-    let labelled = "update api_keys set label = 'ci' where tenant_id = $1";
-    let labelled = sqlx::query(labelled).bind(stack.tenant_id("acme"));
-    labelled.execute(&pool).await.unwrap();
-    let path = "/console/calls?tenant=acme&key=ci";
-    let page = once(&stack, path, &["hello"]).await;
-    assert!(has_row(&page, &["acme", "hello", "ok"]), "{page}");
-    assert!(!page.contains("Several keys"), "{page}");
-    // As after a rotation.
-    let id = client.key().split('_').nth(1).unwrap();
-    let older = "insert into api_keys select (json_populate_record(k, \
-                 '{\"id\": \"aaaaaaaaaaaa\", \"created_at\": \"2020-01-01\"}')).* from api_keys k where id = $1";
-    sqlx::query(older).bind(id).execute(&pool).await.unwrap();
-    let page = at(&stack, path).await;
-    assert!(has_row(&page, &["acme", "hello", "ok"]), "{page}");
-    let other = link(&page, "aaaaaaaaaaaa");
-    assert_eq!(other, Some("/console/tenants/acme/keys/aaaaaaaaaaaa"));
-    for (query, hint) in [
-        ("key=ci", "only together with its tenant"),
-        ("tenant=nobody", "There is no tenant nobody"),
-    ] {
-        let page = at(&stack, &format!("/console/calls?{query}")).await;
-        assert!(page.contains(hint), "{query}: {page}");
-    }
-    let page = at(&stack, "/console/calls?tenant=zeta").await;
-    assert!(!page.contains("There is no tenant"), "{page}");
-    let answer = Request::new("GET", "/console/").send(stack.admin()).await;
-    assert_eq!(
-        (answer.status, answer.header("location")),
-        (308, Some("/console"))
-    );
-}
-
-#[tokio::test]
 async fn without_postgres_each_page_says_so() {
     let stack = harness().start().await;
     stack.database().close().await;

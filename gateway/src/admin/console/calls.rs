@@ -17,22 +17,30 @@ use crate::{
     recent::CallTimings,
     store::{
         Stores,
-        console::{AuditedCall, CallFilter, CallsPage},
+        console::{AuditedCall, CallFilter, CallPosition, CallsPage},
         moment,
     },
 };
 
+/// Keys of a label whose calls are looked for.
+const MOST_KEYS: usize = 10;
+
 /// The list of the page of all calls.
 pub(super) async fn page(console: &Console, stores: &Stores, query: &Query) -> Markup {
-    let mut filter = filter::of(query);
-    let mut labelled = Vec::new();
-    if let (Some(tenant), Some(key)) = (&filter.tenant, &filter.key) {
-        labelled = keys::of_label(console, stores, (tenant, key)).await;
-        filter.key = labelled.first().or(Some(key)).cloned();
-    }
-    let found = console
-        .answered(stores.console_calls(&filter, filter::position(query)))
-        .await;
+    let filter = filter::of(query);
+    let labelled = match (&filter.tenant, &filter.key) {
+        (Some(tenant), Some(key)) => keys::of_label(console, stores, (tenant, key)).await,
+        _ => Vec::new(),
+    };
+    let before = filter::position(query);
+    let found = match labelled.is_empty() {
+        true => {
+            console
+                .answered(stores.console_calls(&filter, before))
+                .await
+        }
+        false => of_keys(console, stores, &filter, (&labelled, before)).await,
+    };
     let is_nothing = |found: &CallsPage| found.calls.is_empty() && found.next.is_none();
     let hint = match found.as_ref().is_some_and(is_nothing) {
         true => why_nothing(console, stores, &filter).await,
@@ -40,17 +48,36 @@ pub(super) async fn page(console: &Console, stores: &Stores, query: &Query) -> M
     };
     let kept: Vec<(&str, &str)> = FIELDS.iter().map(|name| (*name, query.get(name))).collect();
     html! {
-        @if let (Some(tenant), [youngest, others @ ..]) = (&filter.tenant, &labelled[..]) {
-            @if !others.is_empty() {
-                p {
-                    "Several keys have this label. These are the calls of the youngest, " (youngest) ". The others:"
-                    @for key in others { " " a href=(Place::Key(tenant.clone(), key.clone()).path()) { (key) } }
-                }
+        @if let (Some(tenant), [_, _, ..]) = (&filter.tenant, &labelled[..]) {
+            p {
+                (labelled.len()) " keys have this label:"
+                @for key in &labelled { " " a href=(Place::Key(tenant.clone(), key.clone()).path()) { (key) } }
+                @if labelled.len() > MOST_KEYS { ". These are the calls of the first " (MOST_KEYS) }
+                "."
             }
         }
         @if let Some(hint) = hint { p { (hint) } }
         (table_of(&Place::Calls, &kept, found.as_ref(), query))
     }
+}
+
+/// The calls of these keys, the youngest of which come first.
+async fn of_keys(
+    console: &Console,
+    stores: &Stores,
+    filter: &CallFilter,
+    (keys, before): (&[String], CallPosition),
+) -> Option<CallsPage> {
+    let mut pages = Vec::new();
+    for key in keys.iter().take(MOST_KEYS) {
+        let of_key = CallFilter {
+            key: Some(key.clone()),
+            ..filter.clone()
+        };
+        let page = console.answered(stores.console_calls(&of_key, before));
+        pages.push(page.await?);
+    }
+    Some(CallsPage::merged(pages))
 }
 
 /// What may be wrong with a filter that matches no call.
@@ -60,9 +87,17 @@ async fn why_nothing(console: &Console, stores: &Stores, filter: &CallFilter) ->
         return filter.key.is_some().then_some(hint);
     };
     let known = console.answered(stores.console_tenant(tenant)).await?;
-    let list = Place::Tenants.path();
-    known.is_none().then(|| {
-        html! { "There is no tenant " (tenant) ": see the list of " a href=(list) { "tenants" } "." }
+    if known.is_none() {
+        let list = Place::Tenants.path();
+        return Some(html! {
+            "There is no tenant " (tenant) ": see the list of " a href=(list) { "tenants" } "."
+        });
+    }
+    let key = filter.key.as_deref()?;
+    let own = Place::Tenant(tenant.clone()).path();
+    let is_known = keys::is_known(console, stores, (tenant, key)).await?;
+    (!is_known).then(|| {
+        html! { "No key of " (tenant) " has the label or the id " (key) ": see " a href=(own) { "its keys" } "." }
     })
 }
 

@@ -76,6 +76,19 @@ pub(super) async fn of_label(
     keys.into_iter().map(|row| row.id).collect()
 }
 
+/// Whether a tenant has a key with this label or id; `None` without an answer.
+pub(super) async fn is_known(
+    console: &Console,
+    stores: &Stores,
+    (tenant, key): (&str, &str),
+) -> Option<bool> {
+    if !of_label(console, stores, (tenant, key)).await.is_empty() {
+        return Some(true);
+    }
+    let listed = console.answered(stores.console_keys(tenant, Some(key), ("", "")));
+    Some(!listed.await?.rows.is_empty())
+}
+
 /// The page of a key; `None` if the tenant has none with this id.
 pub(super) async fn one(
     console: &Console,

@@ -1,5 +1,7 @@
 //! Calls from the audit trail, by page: who called what and what became of it, never what was asked for or read.
 
+use std::cmp::Reverse;
+
 use uuid::Uuid;
 
 use super::super::{StoreError, Stores, with_timeout};
@@ -23,7 +25,7 @@ pub(crate) struct CallFilter {
 }
 
 /// The place of a call in the trail; later calls have a greater one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CallPosition {
     /// When it ended: microseconds since 1970.
     pub(crate) at: i64,
@@ -41,7 +43,7 @@ pub(crate) struct CallsPage {
 }
 
 /// A record of the trail: one call, some refusals of one kind, or a number of calls that have no record.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct AuditedCall {
     tenant: Option<String>,
     at: i64,
@@ -72,6 +74,28 @@ pub(crate) struct AuditedCall {
     pub(crate) refused_by: Option<String>,
     /// Of refusals and gaps: how many calls.
     pub(crate) calls: Option<i64>,
+}
+
+impl CallsPage {
+    /// The first of these calls, and where the search for more goes on.
+    fn of(mut calls: Vec<AuditedCall>, mut next: Option<CallPosition>) -> CallsPage {
+        let page = PAGE.unsigned_abs() as usize;
+        if calls.len() > page {
+            calls.truncate(page);
+            next = calls.last().map(AuditedCall::position);
+        }
+        CallsPage { calls, next }
+    }
+
+    /// Pages of several filters as one page.
+    pub(crate) fn merged(pages: Vec<CallsPage>) -> CallsPage {
+        // Beyond the first end of a page its other calls may be missing.
+        let next = pages.iter().filter_map(|page| page.next).max();
+        let mut calls: Vec<AuditedCall> = pages.into_iter().flat_map(|page| page.calls).collect();
+        calls.retain(|call| next.is_none_or(|next| call.position() >= next));
+        calls.sort_by_key(|call| Reverse(call.position()));
+        CallsPage::of(calls, next)
+    }
 }
 
 impl AuditedCall {
@@ -122,12 +146,45 @@ impl Stores {
         let mut calls = with_timeout("calls of the audit trail", rows).await?;
         // A row without a tenant says where the search stopped.
         let stopped = calls.pop_if(|last| last.tenant.is_none());
-        let mut next = stopped.map(|stopped| stopped.position());
-        let page = PAGE.unsigned_abs() as usize;
-        if calls.len() > page {
-            calls.truncate(page);
-            next = calls.last().map(AuditedCall::position);
+        let next = stopped.map(|stopped| stopped.position());
+        Ok(CallsPage::of(calls, next))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A page with the calls that ended at these times.
+    fn page(times: impl IntoIterator<Item = i64>, next: Option<i64>) -> CallsPage {
+        let call = |at| AuditedCall {
+            at,
+            ..AuditedCall::default()
+        };
+        let position = |at| call(at).position();
+        CallsPage {
+            calls: times.into_iter().map(call).collect(),
+            next: next.map(position),
         }
-        Ok(CallsPage { calls, next })
+    }
+
+    fn times(page: &CallsPage) -> (Vec<i64>, Option<i64>) {
+        let times = page.calls.iter().map(|call| call.at);
+        (times.collect(), page.next.map(|next| next.at))
+    }
+
+    #[test]
+    fn merged_pages_end_where_the_first_of_them_does() {
+        let merged = |pages| times(&CallsPage::merged(pages));
+        assert_eq!(merged(vec![]), (vec![], None));
+        let (whole, cut) = (|| page([9, 5, 1], None), || page([8, 6], Some(4)));
+        assert_eq!(
+            merged(vec![whole(), page([7], None)]),
+            (vec![9, 7, 5, 1], None)
+        );
+        assert_eq!(merged(vec![whole(), cut()]), (vec![9, 8, 6, 5], Some(4)));
+        let long = || page((1..=40).rev(), None);
+        let (calls, next) = merged(vec![long(), long()]);
+        assert_eq!((calls.len(), calls[0], next), (50, 40, Some(16)));
     }
 }
