@@ -100,7 +100,7 @@ async fn a_revision_from_the_future_is_unsupported() {
 #[tokio::test]
 async fn every_older_revision_is_served() {
     let (_stack, client) = gateway().await;
-    for version in ["2025-03-26", "2025-06-18", "2025-11-25"] {
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let params = json!({ "protocolVersion": version, "capabilities": {},
             "clientInfo": { "name": "e2e", "version": "1" } });
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
