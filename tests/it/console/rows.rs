@@ -1,8 +1,11 @@
-//! What a tenant's page says of its projects, keys and limits, and the overview of processes that are away.
+//! What a tenant's page says of its projects, keys and limits, and the overview of processes that are away and of
+//! circuits that are open. Each state is a word.
 
 use archway_gateway::terms::Level;
 use e2e::{Harness, Repo, Tenant};
+use serde_json::json;
 use sqlx::Executor;
+use tokio::sync::mpsc;
 
 use super::{
     has_row,
@@ -53,10 +56,7 @@ async fn a_key_has_its_agents_and_each_limit_says_who_set_it() {
     let harness = harness.configure(|config| config.console.console = true);
     let stack = harness.start().await;
     let client = stack.client("acme").modern();
-    client
-        .call("hello", serde_json::json!({}))
-        .await
-        .structured();
+    client.call("hello", json!({})).await.structured();
     let key = client.key().split('_').nth(1).unwrap();
     let page = once(&stack, "/console/tenants/acme", &["within the hour"]).await;
     let agents = ["no label", key, "live", "within the hour", "1", "e2e/1"];
@@ -77,4 +77,42 @@ async fn the_overview_says_in_words_that_workers_are_away() {
     stack.stop_workers();
     let page = once(&stack, "/console?still", &["0 of 1 workers ready"]).await;
     assert!(!page.contains("1 of 1 workers ready"), "{page}");
+}
+
+#[tokio::test]
+async fn the_overview_says_in_words_that_a_circuit_is_open() {
+    let (hung, _events) = mpsc::channel(1);
+    let stack = harness().hanging(hung).start().await;
+    let client = stack.client("acme");
+    // Probes fail as well, so the circuit opens again until the page was seen.
+    let open = async || {
+        client.call("break", json!({})).await;
+        let page = at(&stack, "/console?still").await;
+        let reported = page.contains("circuit shared/basics open");
+        let own = page.contains("open, ") && has_row(&page, &["shared", "basics", "all"]);
+        (reported && own).then_some(())
+    };
+    stack.eventually(open).await;
+}
+
+#[tokio::test]
+async fn the_overview_says_in_words_that_a_gateway_was_lost() {
+    let mut stack = harness().start().await;
+    let pool = owner(&stack).await;
+    stack.stop(1).await;
+    let calm = once(&stack, "/console?still", &["none was lost within the hour"]).await;
+    assert!(!calm.contains("not seen for"), "{calm}");
+    // A gateway that is killed leaves its row.
+    let killed = "insert into gateways (id, name, host, admin, seen_at) \
+         values (gen_random_uuid(), 'lost', 'box', '10.0.0.7:9090', now() - interval '3 minutes')";
+    pool.execute(killed).await.unwrap();
+    let page = once(&stack, "/console?still", &["not seen for 3 min"]).await;
+    assert!(
+        has_row(&page, &["gateway", "lost", "box", "not seen for 3 min"]),
+        "{page}"
+    );
+    assert!(
+        page.contains("ended or lost within the hour: 1 more"),
+        "{page}"
+    );
 }

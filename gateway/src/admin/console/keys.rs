@@ -148,10 +148,13 @@ fn state_markup(row: &KeyRow) -> Markup {
     let (text, color) = match row.expires_seconds {
         _ if row.revoked => ("revoked".to_owned(), Color::Bad),
         Some(seconds) if seconds <= 0 => ("expired".to_owned(), Color::Bad),
-        Some(seconds) => (
-            format!("live, expires in {}", span(seconds.unsigned_abs())),
-            Color::good_if(seconds > 7 * 86_400, Color::Warn),
-        ),
+        Some(seconds) => {
+            let left = span(seconds.unsigned_abs());
+            match seconds > 7 * 86_400 {
+                true => (format!("live, expires in {left}"), Color::Good),
+                false => (format!("live, expires soon, in {left}"), Color::Warn),
+            }
+        }
         None => ("live".to_owned(), Color::Good),
     };
     html! { span class=(color.class()) { (text) } }

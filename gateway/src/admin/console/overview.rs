@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::{
     Answers, Console,
     address::Place,
-    charts::{self, Day, HOURS, ToolDay},
+    charts::{self, ClassCounts, Day, HOURS, ToolDay},
     outcome,
     page::tile,
     processes, recent, state,
@@ -63,7 +63,7 @@ fn tiles(
     let postgres = postgres(admin, answers);
     let store = match status.limits_store {
         Some("up") => ("up", Color::Good, "gateways count together"),
-        Some(_) => ("away", Color::Bad, "gateways count together"),
+        Some(_) => ("away", Color::Bad, "each gateway decides by itself"),
         None => ("none", Color::Plain, "each gateway counts its share"),
     };
     let gateway = match status.reason {
@@ -92,14 +92,8 @@ fn tiles(
                 &format!("{} more wait for a permit, at this gateway", calls.queued),
             ))
             @if let Some(day) = day {
-                @let percent = day.total.failure_percent();
                 (tile("calls in 24 hours", (&thousands(day.total.all()), Color::Plain), "of all gateways"))
-                (tile(
-                    "failed in 24 hours",
-                    (&format!("{percent:.2} %"),
-                     Color::good_if(percent < 0.1, if percent < 1.0 { Color::Warn } else { Color::Bad })),
-                    &format!("{} calls, by the service's fault", thousands(day.total.failed)),
-                ))
+                (failures(day.total))
                 (tile(
                     "denied in 24 hours",
                     (&thousands(day.total.denied), Color::Plain),
@@ -108,6 +102,22 @@ fn tiles(
             }
         }
     }
+}
+
+/// The share of failures, and whether it is too large.
+fn failures(calls: ClassCounts) -> Markup {
+    let percent = calls.failure_percent();
+    let (color, excess) = match percent {
+        _ if percent < 0.1 => (Color::Good, ""),
+        _ if percent < 1.0 => (Color::Warn, ": 0.1 % or more"),
+        _ => (Color::Bad, ": 1 % or more"),
+    };
+    let failed = thousands(calls.failed);
+    tile(
+        "failed in 24 hours",
+        (&format!("{percent:.2} %"), color),
+        &format!("{failed} calls, by the service's fault{excess}"),
+    )
 }
 
 fn calls_of_the_day(day: Option<&Day>) -> Markup {

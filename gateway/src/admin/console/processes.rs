@@ -26,9 +26,10 @@ pub(super) fn tile(rows: Option<&[ProcessRow]>, kind: &str) -> Markup {
         (_, 0) => Color::Good,
         _ => Color::Warn,
     };
-    let more = match lost {
-        0 => "none was lost within the hour".to_owned(),
-        lost => format!("ended or lost within the hour: {lost} more"),
+    let more = match (lives, lost) {
+        (0, 0) => "none is there".to_owned(),
+        (_, 0) => "none was lost within the hour".to_owned(),
+        (_, lost) => format!("ended or lost within the hour: {lost} more"),
     };
     page::tile(&what, (&lives.to_string(), color), &more)
 }
