@@ -16,7 +16,7 @@ use crate::{
     projects::Project,
     prompts,
     resources::{Variable, variables},
-    tools::Reply,
+    tools::{Registry, Reply},
 };
 
 /// Maximum number of values in an answer, set by MCP.
@@ -71,22 +71,25 @@ struct Completion {
 /// Returns the values that complete the text typed so far.
 pub(crate) async fn complete(
     cx: &ToolContext,
+    registry: &Registry,
     args: CompleteArgs,
 ) -> Result<Reply<Completions>, Failure> {
     let name = args.argument.name.as_str();
     let candidates = match &args.r#ref {
         Reference::Resource { uri } => {
-            let variable = variables(cx, uri)
-                .ok_or_else(|| unknown_name("resource template", uri))?
-                .iter()
-                .find(|(declared, _)| *declared == name);
-            let (_, variable) = variable.ok_or_else(|| unknown_name("variable", name))?;
+            let declared = variables(cx, uri).ok_or_else(|| unknown_template(uri))?;
+            let variable = declared.iter().find(|(declared, _)| *declared == name);
+            let (_, variable) = variable.ok_or_else(|| {
+                let declared: Vec<&str> = declared.iter().map(|(name, _)| *name).collect();
+                unknown_name("variable", name, &declared)
+            })?;
             values_of_variable(cx, *variable, &args.context.arguments).await?
         }
         Reference::Prompt { name: prompt } => {
-            let (owner, names) = prompts::arguments_of(cx, prompt).await?;
-            if !names.iter().any(|declared| declared == name) {
-                return Err(unknown_name("argument", name));
+            let (owner, names) = prompts::arguments_of(cx, registry, prompt).await?;
+            let declared: Vec<&str> = names.iter().map(String::as_str).collect();
+            if !declared.contains(&name) {
+                return Err(unknown_name("argument", name, &declared));
             }
             values_of_argument(cx, name, owner).await?
         }
@@ -194,12 +197,22 @@ fn matching(candidates: Vec<String>, typed: &str) -> Completion {
     }
 }
 
-fn unknown_name(what: &str, name: &str) -> Failure {
+fn unknown_template(uri: &str) -> Failure {
     Failure::new(
         Fault::InvalidArguments,
-        format!("there is no {what} {:?}", text::shown(name)),
-        "list the valid names with resources/templates/list or prompts/list",
+        format!("there is no resource template {:?}", text::shown(uri)),
+        "give the uriTemplate of one in resources/templates/list",
     )
+}
+
+/// The failure for a name that is none of those declared.
+fn unknown_name(what: &str, name: &str, declared: &[&str]) -> Failure {
+    let suggestion = match declared.is_empty() {
+        true => "it has none".to_owned(),
+        false => format!("it has {}", declared.join(", ")),
+    };
+    let message = format!("there is no {what} {:?}", text::shown(name));
+    Failure::new(Fault::InvalidArguments, message, suggestion)
 }
 
 #[cfg(test)]

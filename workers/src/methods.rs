@@ -42,7 +42,7 @@ pub(crate) async fn answer(
         Method::ResourcesRead => finish(resources::read(&cx, registry, parse(params)?).await?),
         Method::PromptsList => finish(prompts::list(&cx, registry, parse(params)?).await?),
         Method::PromptsGet => finish(prompts::get(&cx, registry, parse(params)?).await?),
-        Method::Complete => finish(completion::complete(&cx, parse(params)?).await?),
+        Method::Complete => finish(completion::complete(&cx, registry, parse(params)?).await?),
         Method::ToolsList | Method::ToolsCall => Err(unsupported(method)),
     }
 }

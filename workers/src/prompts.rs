@@ -12,18 +12,22 @@ mod arguments;
 mod discovery;
 mod fill;
 mod list;
+mod near;
 mod template;
 
 use std::sync::Arc;
 
-use archway_proto::{failure::Failure, fault::Fault, nearest};
+use archway_proto::{
+    failure::Failure,
+    fault::{Blame, Fault},
+};
 use archway_repo::text;
 use archway_store::NewWorkflow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    context::ToolContext,
+    context::{ToolContext, naming_a_project},
     projects::Project,
     tools::{Registry, Reply},
 };
@@ -32,6 +36,7 @@ use discovery::find;
 use expand::{Expanded, Expander};
 use file::{Prompt, Role};
 use fill::{Filler, SessionResults};
+use near::{did_you_mean, near};
 
 pub(crate) use list::list;
 
@@ -73,7 +78,7 @@ pub(crate) async fn get(
         path,
         prompt,
         commit,
-    } = resolve(cx, &args.name).await?;
+    } = resolve(cx, registry, &args.name).await?;
     let given = checked_arguments(&prompt, args.arguments)?;
     let mut expander = Expander::new(cx, registry, project.as_ref());
     let expanded = expander.expand(&prompt).await?;
@@ -128,11 +133,12 @@ fn messages(expanded: Expanded, mut filler: Filler<'_>) -> Result<Vec<Message>, 
 /// The project of a named prompt, and the names of its arguments.
 pub(crate) async fn arguments_of(
     cx: &ToolContext,
+    registry: &Registry,
     name: &str,
 ) -> Result<(Option<Arc<Project>>, Vec<String>), Failure> {
     let ResolvedPrompt {
         project, prompt, ..
-    } = resolve(cx, name).await?;
+    } = resolve(cx, registry, name).await?;
     let arguments = prompt.arguments.into_iter();
     Ok((project, arguments.map(|argument| argument.name).collect()))
 }
@@ -148,7 +154,11 @@ struct ResolvedPrompt {
     commit: Option<String>,
 }
 
-async fn resolve(cx: &ToolContext, name: &str) -> Result<ResolvedPrompt, Failure> {
+async fn resolve(
+    cx: &ToolContext,
+    registry: &Registry,
+    name: &str,
+) -> Result<ResolvedPrompt, Failure> {
     if let Some(builtin_prompt) = builtin::all().iter().find(|it| it.name == name) {
         return Ok(ResolvedPrompt {
             project: None,
@@ -157,11 +167,19 @@ async fn resolve(cx: &ToolContext, name: &str) -> Result<ResolvedPrompt, Failure
             commit: None,
         });
     }
-    let (project, name_in_project) = match name.split_once('/') {
+    let (slug, name_in_project) = match name.split_once('/') {
         Some((project, name)) => (Some(project), name),
         None => (None, name),
     };
-    let project = project_of(cx, name, project).await?;
+    let project = match project_of(cx, (slug, name_in_project)).await {
+        Ok(project) => project,
+        Err(failure) if slug.is_none() && failure.code.blame() == Blame::Caller => {
+            let builtins: Vec<&Prompt> = builtin::all().iter().collect();
+            let near = near(Expander::new(cx, registry, None), name, &builtins).await;
+            return Err(did_you_mean(failure, &near));
+        }
+        Err(failure) => return Err(failure),
+    };
     let snapshot = cx
         .read(&project, |repo, cancel| Ok(find(repo, cancel)?))
         .await?;
@@ -169,53 +187,63 @@ async fn resolve(cx: &ToolContext, name: &str) -> Result<ResolvedPrompt, Failure
     let index = prompts
         .iter()
         .position(|(_, it)| it.name == name_in_project);
-    match index {
-        Some(index) => {
-            let (path, prompt) = prompts.swap_remove(index);
-            Ok(ResolvedPrompt {
-                project: Some(project),
-                path: Some(path),
-                prompt,
-                commit: snapshot.repo.head().map(|head| head.commit),
-            })
-        }
-        None => {
-            let known = prompts.iter().map(|(_, it)| it).chain(builtin::all());
-            let known: Vec<&str> = known.map(|it| it.name.as_str()).collect();
-            Err(unknown(
-                name,
-                nearest::to(name_in_project, known.into_iter()),
-            ))
-        }
-    }
+    let Some(index) = index else {
+        let known = prompts.iter().map(|(_, it)| it).chain(builtin::all());
+        let known: Vec<&Prompt> = known.collect();
+        let expander = Expander::new(cx, registry, Some(&project));
+        let near = near(expander, name_in_project, &known).await.into_iter();
+        let near = near.map(|near| match builtin::is_reserved(&near) {
+            true => near,
+            false => qualified(slug, &near),
+        });
+        return Err(did_you_mean(unknown(name), &near.collect::<Vec<_>>()));
+    };
+    let (path, prompt) = prompts.swap_remove(index);
+    Ok(ResolvedPrompt {
+        project: Some(project),
+        path: Some(path),
+        prompt,
+        commit: snapshot.repo.head().map(|head| head.commit),
+    })
 }
 
 /// The project of a prompt, if the caller may read its documents. Any other counts as missing, like its prompts.
 async fn project_of(
     cx: &ToolContext,
-    name: &str,
-    slug: Option<&str>,
+    (slug, name): (Option<&str>, &str),
 ) -> Result<Arc<Project>, Failure> {
     let absent = |refused_by| Failure {
         code: Fault::ProjectNotFound,
         refused_by,
-        ..unknown(name, None)
+        ..unknown(&qualified(slug, name))
     };
     if !cx.reads_documents() {
         return Err(absent(None));
     }
-    let found = cx.project_by(cx.document_families(), slug).await;
-    found.map_err(|failure| match failure.code {
-        Fault::ProjectNotFound => absent(failure.refused_by),
-        _ => failure,
-    })
+    let families = cx.document_families();
+    let failure = match cx.project_by(families, slug).await {
+        Ok(project) => return Ok(project),
+        Err(failure) => failure,
+    };
+    let in_project = |slug: &str| format!("{slug}/{}", text::shown(name));
+    if failure.code != Fault::ProjectNotFound {
+        return Err(naming_a_project(failure, in_project));
+    }
+    let near = cx.nearest_project(families, slug).await?;
+    let near: Vec<String> = near.iter().map(|slug| in_project(slug)).collect();
+    Err(did_you_mean(absent(failure.refused_by), &near))
 }
 
-fn unknown(name: &str, nearest: Option<&str>) -> Failure {
-    let suggestion = match nearest {
-        Some(nearest) => format!("did you mean {nearest}? prompts/list has all"),
-        None => "call prompts/list for the prompts there are".to_owned(),
-    };
+/// The name of a project's prompt: with the project's slug, if there is one.
+fn qualified(slug: Option<&str>, name: &str) -> String {
+    match slug {
+        Some(slug) => format!("{slug}/{name}"),
+        None => name.to_owned(),
+    }
+}
+
+fn unknown(name: &str) -> Failure {
     let message = format!("there is no prompt {:?}", text::shown(name));
+    let suggestion = "call prompts/list for the prompts there are";
     Failure::new(Fault::InvalidArguments, message, suggestion)
 }

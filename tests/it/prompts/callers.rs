@@ -180,6 +180,48 @@ async fn completion_offers_only_what_the_caller_may_read() {
 }
 
 #[tokio::test]
+async fn a_misspelt_prompt_gets_near_names_that_the_caller_may_get() {
+    let acme = Tenant::new("acme")
+        .project("api", site(&[(FILE, "greet", "Text.")]))
+        .project("web", site(&[(FILE, "farewell", "{{tool:git_log}}")]))
+        .key(Key::new("api").projects(["api"]))
+        .key(Key::new("files").families(["files"]));
+    let stack = Harness::new().tenant(acme).start().await;
+    let message = async |label: &str, name: &str| {
+        let client = stack.keyed("acme", label);
+        let error = refused(&client, "prompts/get", json!({ "name": name })).await;
+        assert_eq!(error["code"], -32602, "{error}");
+        error["message"].as_str().unwrap().to_owned()
+    };
+    let form = "name its project, as api/greet; the projects are api, web";
+    for (label, name, told) in [
+        ("", "greet", form),
+        ("", "review-a-decison", "did you mean review-a-decision? Or"),
+        (
+            "",
+            "api/gret",
+            "did you mean api/greet? Or call prompts/list",
+        ),
+        (
+            "",
+            "apj/greet",
+            "did you mean api/greet? Or call prompts/list",
+        ),
+        ("", "web/farewel", "did you mean web/farewell? Or"),
+        ("api", "gret", "did you mean greet? Or"),
+        ("api", "onboard", "did you mean onboard-to-this-repo? Or"),
+    ] {
+        let message = message(label, name).await;
+        assert!(message.contains(told), "{label} {name}: {message}");
+    }
+    // These name tools that the caller may not call.
+    for name in ["web/farewel", "review-a-decison"] {
+        let message = message("files", name).await;
+        assert!(!message.contains("did you mean"), "{message}");
+    }
+}
+
+#[tokio::test]
 async fn prompts_and_completion_have_limits_of_their_own() {
     let acme = Tenant::new("acme")
         .project("site", site(&[(FILE, "greet", "Text.")]))

@@ -103,6 +103,65 @@ async fn uris_name_the_project_unless_it_is_the_default() {
     .await;
     assert_eq!(error["code"], -32602);
     assert_eq!(error["data"]["projects"], json!(["api", "web"]));
+    let form = "name its project, as architecture://api/adr/0001-use-postgres; \
+        the projects are api, web";
+    assert!(
+        error["message"].as_str().unwrap().ends_with(form),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_misspelt_uri_gets_near_ones_that_the_caller_may_read() {
+    let acme = Tenant::new("acme")
+        .project("site", site())
+        .project(
+            "sites",
+            site()
+                .file("docs/adr/0002-kraken.md", "# Kraken\n")
+                .commit(),
+        )
+        .key(Key::new("narrow").projects(["site"]));
+    let stack = Harness::new().tenant(acme).start().await;
+    let message = async |label: &str, uri: &str| {
+        let client = stack.keyed("acme", label);
+        let error = refused(&client, "resources/read", json!({ "uri": uri })).await;
+        assert_eq!(error["code"], -32602, "{uri}: {error}");
+        error["message"].as_str().unwrap().to_owned()
+    };
+    let decision = "architecture://adr/0001-use-postgres";
+    for (label, uri, meant) in [
+        ("narrow", "architecture://adr/0001-use-postgre", decision),
+        (
+            "narrow",
+            "architecture://pattern/0001-use-postgres",
+            decision,
+        ),
+        ("narrow", "architecture://adr/0001", decision),
+        (
+            "narrow",
+            "architecture://sitee/adr/0001",
+            "architecture://site/adr/0001",
+        ),
+        ("narrow", "repo://sitee/src/main.rs", "repo://site/{path}"),
+        ("narrow", "repo://site/src/mian.rs", "`src/main.rs`"),
+        (
+            "",
+            "architecture://sites/adr/0002-karken",
+            "architecture://sites/adr/0002-kraken",
+        ),
+    ] {
+        let message = message(label, uri).await;
+        let told = format!("did you mean {meant}? ");
+        assert!(message.contains(&told), "{uri}: {message}");
+    }
+    for uri in ["architecture://adr/0002-karken", "repo://siets/a.txt"] {
+        let message = message("narrow", uri).await;
+        assert!(
+            !message.contains("kraken") && !message.contains("sites"),
+            "{message}"
+        );
+    }
 }
 
 #[tokio::test]

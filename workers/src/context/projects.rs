@@ -7,6 +7,7 @@ use archway_proto::failure::Failure;
 use archway_proto::fault::Fault;
 use archway_proto::nearest;
 use archway_repo::text;
+use serde_json::Value;
 
 use super::ToolContext;
 use crate::access::{Families, Readable};
@@ -14,6 +15,10 @@ use crate::projects::Project;
 
 /// Slugs that a refusal names, at most.
 const MAX_NAMED: usize = 20;
+/// The detail of a refusal that names them.
+const PROJECTS: &str = "projects";
+/// The detail that counts those it does not name.
+const OTHERS: &str = "more";
 /// What to do where `*` means nothing.
 const ALL_PROJECTS: &str = "search_files, grep_codebase and find_symbol take \"*\" for all projects, context_search takes \
     `project_scope: \"all\"`, and other tools take one slug: see list_projects";
@@ -72,6 +77,21 @@ impl ToolContext {
             refused_by: refused_by.await,
             ..project_required(&list)
         })
+    }
+
+    /// The slug nearest to this one, of the projects that the caller may use by any of these tool families.
+    ///
+    /// # Errors
+    /// `unavailable` if the rules cannot be read.
+    pub(crate) async fn nearest_project(
+        &self,
+        families: Families,
+        slug: Option<&str>,
+    ) -> Result<Option<String>, Failure> {
+        let Some(slug) = slug else { return Ok(None) };
+        let readable = self.readable(families).await?.list();
+        let slugs = readable.iter().map(|project| project.slug.as_str());
+        Ok(nearest::to(slug, slugs).map(str::to_owned))
     }
 
     /// The projects that the caller may read, by slug.
@@ -147,5 +167,48 @@ fn project_required(readable: &[Arc<Project>]) -> Failure {
         "this key can read several projects and has no default",
         hint,
     );
-    refusal.detail("projects", slugs).detail("more", others)
+    refusal.detail(PROJECTS, slugs).detail(OTHERS, others)
+}
+
+/// The refusal of a request that has to name a project, and has no argument for it. `in_project` writes what it asks for
+/// with a project's slug. Any other refusal stays as it is.
+pub(crate) fn naming_a_project(refusal: Failure, in_project: impl Fn(&str) -> String) -> Failure {
+    let slugs = refusal.details.get(PROJECTS).and_then(Value::as_array);
+    let slugs = slugs.into_iter().flatten().filter_map(Value::as_str);
+    let slugs: Vec<&str> = slugs.collect();
+    let others = match refusal.details.get(OTHERS).and_then(Value::as_u64) {
+        None | Some(0) => String::new(),
+        Some(others) => format!(" and {others} others"),
+    };
+    let suggestion = slugs.first().map(|first| {
+        let (form, slugs) = (in_project(first), slugs.join(", "));
+        format!("name its project, as {form}; the projects are {slugs}{others}")
+    });
+    match suggestion {
+        Some(suggestion) if refusal.code == Fault::ProjectRequired => Failure {
+            suggestion,
+            ..refusal
+        },
+        _ => refusal,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_how_to_name_a_project_without_an_argument() {
+        let required = Failure::new(Fault::ProjectRequired, "several", "in `project`");
+        let required = required.detail(PROJECTS, vec!["api", "web"]);
+        let told = |refusal| naming_a_project(refusal, |slug| format!("{slug}/greet")).suggestion;
+        let form = "name its project, as api/greet; the projects are api, web";
+        assert_eq!(told(required.clone().detail(OTHERS, 0)), form);
+        assert_eq!(
+            told(required.detail(OTHERS, 7)),
+            format!("{form} and 7 others")
+        );
+        let other = Failure::new(Fault::Unavailable, "away", "wait");
+        assert_eq!(told(other), "wait");
+    }
 }

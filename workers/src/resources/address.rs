@@ -47,7 +47,7 @@ impl Address {
             "workflow" => (rest == "current").then_some(Address::Workflow),
             _ => None,
         });
-        address.ok_or_else(|| unknown(uri))
+        address.ok_or_else(|| unknown(uri, Vec::new()))
     }
 
     fn document(rest: &str) -> Option<Address> {
@@ -78,35 +78,54 @@ impl Address {
         document::uri(None, kind, slug)
     }
 
-    /// The failure for a document that does not exist, or is closed.
-    pub(crate) fn missing(&self) -> Failure {
-        self.absent(Fault::FileNotFound)
+    /// The URI of the same in the project of this slug. A path is left open.
+    pub(crate) fn in_project(&self, project: &str) -> String {
+        match self {
+            Address::Document { kind, slug, .. } => document::uri(Some(project), *kind, slug),
+            Address::File { .. } => format!("repo://{project}/{{path}}"),
+            Address::Workflow => WORKFLOW.to_owned(),
+        }
+    }
+
+    /// The failure for a document that does not exist, or is closed. `near` are URIs of documents that the caller may
+    /// read.
+    pub(crate) fn missing(&self, near: Vec<String>) -> Failure {
+        self.absent(Fault::FileNotFound, near)
     }
 
     /// The failure for a resource of a project that does not exist, or not for this caller. The caller reads the same
-    /// text as of a document that does not exist.
-    pub(crate) fn of_no_project(&self) -> Failure {
-        self.absent(Fault::ProjectNotFound)
+    /// text as of a document that does not exist. `near` is the slug of a project that the caller may read.
+    pub(crate) fn of_no_project(&self, near: Option<&str>) -> Failure {
+        let near = near.map(|project| self.in_project(project));
+        self.absent(Fault::ProjectNotFound, near.into_iter().collect())
     }
 
-    fn absent(&self, code: Fault) -> Failure {
-        let unknown = match self {
+    fn absent(&self, code: Fault, near: Vec<String>) -> Failure {
+        let uri = match self {
             Address::Document {
                 project,
                 kind,
                 slug,
-            } => unknown(&document::uri(project.as_deref(), *kind, slug)),
-            Address::File { project, path } => unknown(&format!("repo://{project}/{path}")),
-            Address::Workflow => unknown(WORKFLOW),
+            } => document::uri(project.as_deref(), *kind, slug),
+            Address::File { project, path } => format!("repo://{project}/{path}"),
+            Address::Workflow => WORKFLOW.to_owned(),
         };
-        Failure { code, ..unknown }
+        Failure {
+            code,
+            ..unknown(&uri, near)
+        }
     }
 }
 
-fn unknown(uri: &str) -> Failure {
-    let suggestion = match suggested(uri) {
-        Some(suggested) => format!("did you mean {}? ", text::shown(&suggested)),
-        None => String::new(),
+/// The failure for a URI of nothing. Without any URIs near it, another form of it is suggested.
+fn unknown(uri: &str, mut near: Vec<String>) -> Failure {
+    if near.is_empty() {
+        near.extend(suggested(uri));
+    }
+    let near: Vec<_> = near.iter().map(|uri| text::shown(uri)).collect();
+    let suggestion = match near.is_empty() {
+        true => String::new(),
+        false => format!("did you mean {}? ", near.join(" or ")),
     };
     Failure::new(
         Fault::InvalidArguments,
@@ -236,7 +255,7 @@ mod tests {
             ("repo://web", "repo://web/{path}"),
             ("workflow://mine", "workflow://current"),
         ] {
-            let suggestion = unknown(uri).suggestion;
+            let suggestion = unknown(uri, Vec::new()).suggestion;
             assert!(
                 suggestion.starts_with(&format!("did you mean {suggested}? ")),
                 "{suggestion}"
@@ -250,7 +269,8 @@ mod tests {
             "http://a/b",
             "repo://",
         ] {
-            assert!(unknown(uri).suggestion.starts_with(plain), "{uri}");
+            let suggestion = unknown(uri, Vec::new()).suggestion;
+            assert!(suggestion.starts_with(plain), "{uri}");
         }
     }
 

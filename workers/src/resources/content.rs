@@ -2,22 +2,24 @@
 
 use std::sync::Arc;
 
-use archway_architecture::document::Kind;
-use archway_proto::{catalog::Scope, failure::Failure, fault::Fault};
-use archway_repo::RepoPath;
+use archway_architecture::{document::Kind, library::Library};
+use archway_proto::{catalog::Scope, failure::Failure, fault::Fault, nearest};
+use archway_repo::{RepoPath, text};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde::Serialize;
 
 use super::{Address, media};
 use crate::{
     access::Families,
-    context::{Snapshot, ToolContext},
+    context::{Snapshot, ToolContext, naming_a_project},
     projects::Project,
     tools::{WholeFile, read_whole},
 };
 
 /// Maximum size of a file in bytes, the same as for `read_file`.
 const MAX_BYTES: u64 = 1 << 20;
+/// Near documents that a failure names at most.
+const MAX_NEAR: usize = 3;
 /// The tool family by which files are read.
 const FILES: Families = &["files"];
 
@@ -75,7 +77,7 @@ pub(crate) async fn fetch(
             slug,
         } => {
             if !cx.reads_documents() {
-                return Err(address.of_no_project());
+                return Err(address.of_no_project(None));
             }
             let project = match (project, owner) {
                 (None, Some(owner)) => Arc::clone(owner),
@@ -87,13 +89,13 @@ pub(crate) async fn fetch(
         }
         Address::File { project, path } => {
             if !cx.reads_files() {
-                return Err(address.of_no_project());
+                return Err(address.of_no_project(None));
             }
             let project = project_of(cx, address, (FILES, Some(project))).await?;
             file(cx, project, path).await
         }
         // The workflow belongs to no project.
-        Address::Workflow => Err(address.missing()),
+        Address::Workflow => Err(address.missing(Vec::new())),
     }
 }
 
@@ -103,13 +105,18 @@ async fn project_of(
     address: &Address,
     (families, slug): (Families, Option<&str>),
 ) -> Result<Arc<Project>, Failure> {
-    let project = cx.project_by(families, slug).await;
-    project.map_err(|failure| match failure.code {
-        Fault::ProjectNotFound => Failure {
-            refused_by: failure.refused_by,
-            ..address.of_no_project()
-        },
-        _ => failure,
+    let failure = match cx.project_by(families, slug).await {
+        Ok(project) => return Ok(project),
+        Err(failure) => failure,
+    };
+    if failure.code != Fault::ProjectNotFound {
+        let in_project = |slug: &str| text::shown(&address.in_project(slug)).into_owned();
+        return Err(naming_a_project(failure, in_project));
+    }
+    let near = cx.nearest_project(families, slug).await?;
+    Err(Failure {
+        refused_by: failure.refused_by,
+        ..address.of_no_project(near.as_deref())
     })
 }
 
@@ -120,10 +127,11 @@ async fn document(
     (kind, slug): (Kind, &str),
 ) -> Result<Snapshot<Content>, Failure> {
     let (libraries, slug) = (cx.libraries().clone(), slug.to_owned());
-    let (missing, owner) = (address.missing(), Arc::clone(&project));
+    let (address, owner) = (address.clone(), Arc::clone(&project));
     cx.read(&project, move |repo, cancel| {
         let library = libraries.of(repo, cancel)?;
-        let document = library.get(kind, &slug).ok_or_else(|| missing.clone())?;
+        let document = library.get(kind, &slug);
+        let document = document.ok_or_else(|| address.missing(near(&library, &address)))?;
         Ok(Content {
             mime_type: media::MARKDOWN,
             body: Body::Text(document.text().to_string()),
@@ -132,6 +140,20 @@ async fn document(
         })
     })
     .await
+}
+
+/// The URIs of documents with names near that of a document that does not exist, in its project.
+fn near(library: &Library, address: &Address) -> Vec<String> {
+    let Address::Document { project, slug, .. } = address else {
+        return Vec::new();
+    };
+    let documents = library.documents();
+    let names = nearest::among(slug, documents.iter().map(|it| it.slug.as_str()), MAX_NEAR);
+    let named = names
+        .iter()
+        .flat_map(|name| documents.iter().filter(move |it| it.slug == **name));
+    let uris = named.map(|it| it.uri(project.as_deref()));
+    uris.take(MAX_NEAR).collect()
 }
 
 async fn file(
