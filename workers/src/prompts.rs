@@ -188,15 +188,9 @@ async fn resolve(
         .iter()
         .position(|(_, it)| it.name == name_in_project);
     let Some(index) = index else {
-        let known = prompts.iter().map(|(_, it)| it).chain(builtin::all());
-        let known: Vec<&Prompt> = known.collect();
         let expander = Expander::new(cx, registry, Some(&project));
-        let near = near(expander, name_in_project, &known).await.into_iter();
-        let near = near.map(|near| match builtin::is_reserved(&near) {
-            true => near,
-            false => qualified(slug, &near),
-        });
-        return Err(did_you_mean(unknown(name), &near.collect::<Vec<_>>()));
+        let near = near_in_project(expander, (slug, name_in_project), &prompts).await;
+        return Err(did_you_mean(unknown(name), &near));
     };
     let (path, prompt) = prompts.swap_remove(index);
     Ok(ResolvedPrompt {
@@ -205,6 +199,23 @@ async fn resolve(
         prompt,
         commit: snapshot.repo.head().map(|head| head.commit),
     })
+}
+
+/// Names near a prompt that a project does not have.
+async fn near_in_project(
+    expander: Expander<'_>,
+    (slug, name): (Option<&str>, &str),
+    prompts: &[(String, Prompt)],
+) -> Vec<String> {
+    let known = prompts.iter().map(|(_, it)| it).chain(builtin::all());
+    let near = near(expander, name, &known.collect::<Vec<_>>()).await;
+    let near = near
+        .into_iter()
+        .map(|near| match builtin::is_reserved(&near) {
+            true => near,
+            false => qualified(slug, &near),
+        });
+    near.collect()
 }
 
 /// The project of a prompt, if the caller may read its documents. Any other counts as missing, like its prompts.
