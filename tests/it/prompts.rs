@@ -57,11 +57,7 @@ fn is_built_in(name: &str) -> bool {
 async fn skipped(client: &Client) -> Vec<String> {
     let list = result(client, "prompts/list", json!({})).await;
     let skipped = &list["_meta"]["io.archway/skipped"];
-    let skipped: Vec<String> = serde_json::from_value(skipped.clone()).unwrap_or_default();
-    skipped
-        .into_iter()
-        .filter(|it| !it.starts_with("built-in"))
-        .collect()
+    serde_json::from_value(skipped.clone()).unwrap_or_default()
 }
 
 /// The text of a prompt's only message.

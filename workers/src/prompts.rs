@@ -2,7 +2,7 @@
 //!
 //! A prompt is a template. `prompts/get` inserts the tools and resources that it names, as far as
 //! the caller may see them. The caller's arguments are inserted last and are never parsed. A prompt
-//! that names something unavailable to the caller is skipped as a whole, and the list says so.
+//! that names something unavailable to the caller is skipped as a whole, and the list says so of a project's.
 //! A project's prompts are documents of its repository: they are there for callers that may read those.
 
 mod builtin;

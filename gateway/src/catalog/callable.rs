@@ -56,7 +56,7 @@ impl ToolSet {
         let known = || self.visible(who).map(|tool| tool.entry.name.as_str());
         let hint = match archway_proto::nearest::to(name, known()) {
             Some(nearest) => format!("did you mean {nearest}?"),
-            None if known().next().is_none() => {
+            None if self.gives_nothing(who) => {
                 "no tool is given to you: ask the operator for access".to_owned()
             }
             None => "call tools/list for the available tools".to_owned(),
@@ -65,6 +65,11 @@ impl ToolSet {
             name: name.to_owned(),
             hint,
         }
+    }
+
+    /// Whether the caller may call no tool at all.
+    pub(crate) fn gives_nothing(&self, who: &Principal) -> bool {
+        self.visible(who).next().is_none()
     }
 
     /// The tools that the caller may call, in the workers' order.

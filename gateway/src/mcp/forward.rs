@@ -24,6 +24,7 @@ use crate::{
     audit::AnswerFacts,
     breaker::Permit,
     caller::Principal,
+    catalog::Catalog,
     cursor::{CURSOR, CursorContext},
     error::GatewayError,
     metrics::Outcome,
@@ -57,11 +58,9 @@ impl Calls {
         let request = WorkerRequest::of(method, message).inspect_err(|_bad| recorder.refused())?;
         recorder.set_arguments(&self.audit, &request.params);
         recorder.set_project(request.project().or_else(|| who.default_project()));
-        if !who.holds(Scope::ToolsRead) {
+        if let Some(withheld) = request.withheld(who, &self.catalog) {
             recorder.refused();
-            let empty = request.empty_list();
-            let empty = empty.ok_or_else(|| who.lacks(Scope::ToolsRead))?;
-            return Ok(request.answer(&info, empty, None));
+            return Ok(request.answer(&info, withheld?, None));
         }
         let mut permit = None;
         let sent = self.send(who, &info, &request, (&mut recorder, &mut permit));
@@ -244,15 +243,25 @@ impl WorkerRequest {
         CursorContext::new(&scope, self.method.name(), project, &Map::new())
     }
 
-    /// The empty list for a caller who may see nothing; `None` for a method that is not a list.
-    fn empty_list(&self) -> Option<Map<String, Value>> {
-        let what = match self.method {
+    /// What a caller reads who may not ask for this: an empty list, or a refusal. `None` for any other. To whom no tool
+    /// is given, nothing is listed.
+    fn withheld(
+        &self,
+        who: &Principal,
+        catalog: &Catalog,
+    ) -> Option<Result<Map<String, Value>, GatewayError>> {
+        let reads = who.holds(Scope::ToolsRead);
+        let list = match self.method {
             Method::ResourcesList => "resources",
             Method::ResourceTemplatesList => "resourceTemplates",
             Method::PromptsList => "prompts",
-            _ => return None,
+            _ => return (!reads).then(|| Err(who.lacks(Scope::ToolsRead))),
         };
-        Some(Map::from_iter([(what.to_owned(), json!([]))]))
+        let has_no_tool = catalog
+            .tools()
+            .is_some_and(|tools| tools.gives_nothing(who));
+        let empty = Map::from_iter([(list.to_owned(), json!([]))]);
+        (!reads || has_no_tool).then_some(Ok(empty))
     }
 
     /// How long the client may cache the answer, in milliseconds, in revisions that support it.

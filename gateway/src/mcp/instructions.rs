@@ -4,8 +4,7 @@ use crate::{caller::Principal, catalog::ToolSet};
 
 const WHAT: &str = "Archway serves your organisation's repositories as tools.";
 const COMMIT: &str = "Every answer names the commit it was read from in _meta.";
-const DOCUMENTS: &str =
-    "What was decided and agreed on is among the resources, ways to work among the prompts.";
+const DOCUMENTS: &str = "What projects wrote down of decisions, rules and ways to work is among the resources and prompts.";
 const NOTHING: &str = "No tool is given to you: ask the operator for access.";
 
 /// What tools are for.
@@ -31,7 +30,7 @@ pub(super) fn instructions(tools: Option<&ToolSet>, who: &Principal) -> String {
     let Some(tools) = tools else {
         return format!("{WHAT} {COMMIT}");
     };
-    if tools.visible(who).next().is_none() {
+    if tools.gives_nothing(who) {
         return format!("{WHAT} {NOTHING}");
     }
     let may_call = |name: &&&str| tools.callable(who, name).is_some();

@@ -173,7 +173,7 @@ async fn instructions_name_only_tools_that_the_caller_may_call() {
     };
     let memory = instructions("memory").await;
     assert!(memory.contains("Start with: list_projects."), "{memory}");
-    for hidden in ["git_", "read_file", "resources"] {
+    for hidden in ["git_", "read_file", "resources", "prompts"] {
         assert!(!memory.contains(hidden), "{hidden}: {memory}");
     }
     let nothing = instructions("nothing").await;

@@ -219,6 +219,10 @@ async fn a_project_is_there_for_the_families_that_rules_give_alone() {
     assert_eq!(unknown.json()["error"]["code"], -32602);
     let prompts = result(&dev, "prompts/list", json!({})).await;
     assert_eq!(prompts["prompts"], json!([]), "all name such tools");
+    assert!(
+        !prompts.to_string().contains("check_adr_alignment"),
+        "{prompts}"
+    );
     let decision = json!({ "name": "review-a-decision", "arguments": { "decision": "none" } });
     refused(&dev, "prompts/get", decision).await;
 }
@@ -251,10 +255,16 @@ async fn tokens_get_what_their_groups_and_subjects_get() {
         assert_eq!(slugs(&client).await, expected, "{subject}");
     }
     // Nothing is given: not even a tool.
-    let eve = bearing("eve", json!(["Web"]))
-        .rpc("tools/list", json!({}))
-        .await;
-    assert_eq!(eve.json()["result"]["tools"], json!([]));
+    let eve = bearing("eve", json!(["Web"]));
+    for (method, list) in [
+        ("tools/list", "tools"),
+        ("resources/list", "resources"),
+        ("resources/templates/list", "resourceTemplates"),
+        ("prompts/list", "prompts"),
+    ] {
+        let listed = result(&eve, method, json!({})).await;
+        assert_eq!(listed[list], json!([]), "{method}");
+    }
     let many: Vec<String> = (0..201).map(|n| n.to_string()).collect();
     for groups in [json!(many), json!(["x".repeat(129)])] {
         let answer = bearing("ada", groups).rpc("tools/list", json!({})).await;

@@ -1,4 +1,5 @@
-//! `prompts/list`: the prompts that are available to the caller, and why others are skipped.
+//! `prompts/list`: the prompts that are available to the caller, and why others of its projects are skipped. Built-in
+//! prompts are left out without a word, like the tools that the caller may not call.
 
 use archway_proto::{failure::Failure, fault::Fault};
 use serde::Serialize;
@@ -38,12 +39,11 @@ pub(crate) async fn list(
 ) -> Result<Reply<Prompts>, Failure> {
     let is_start = args.is_start();
     let (entries, mut page) = args.begin(cx).await?;
-    let (mut notes, mut skipped_builtins) = (ListNotes::default(), Vec::new());
+    let mut notes = ListNotes::default();
     if is_start {
-        let all = builtin::all().iter().map(|prompt| ("built-in", prompt));
+        let all = builtin::all().iter().map(|prompt| ("", prompt));
         let checked = check(Expander::new(cx, registry, None), None, all).await?;
         page.add("", checked.listed);
-        skipped_builtins = checked.skipped;
     }
     for entry in &entries {
         if !page.has_room_for(&entry.project.slug) {
@@ -63,12 +63,10 @@ pub(crate) async fn list(
         let slice = slice.select(checked.listed.into_iter())?;
         page.add(&entry.project.slug, slice);
     }
-    // Skipped built-in prompts are not logged: they depend on the caller's key only.
     if !notes.skipped().is_empty() {
         tracing::warn!(tenant.id = %cx.tenant(), skipped = ?notes.skipped(), "prompts are skipped");
     }
     let (prompts, cursor) = page.finish();
-    notes.add_skipped(skipped_builtins);
     Ok(notes.attach_to(Reply::new(Prompts { prompts }).cursor(cursor)))
 }
 

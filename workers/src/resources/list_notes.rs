@@ -21,11 +21,6 @@ impl ListNotes {
         self.skipped.push(entry.prefixed(sentence));
     }
 
-    /// Adds sentences about things that were left out and belong to no project.
-    pub(crate) fn add_skipped(&mut self, sentences: Vec<String>) {
-        self.skipped.extend(sentences);
-    }
-
     /// Records how a project was read. Returns `None` if it could not be read: the others are
     /// listed all the same.
     ///
