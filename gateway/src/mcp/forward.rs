@@ -257,11 +257,9 @@ impl WorkerRequest {
             Method::PromptsList => "prompts",
             _ => return (!reads).then(|| Err(who.lacks(Scope::ToolsRead))),
         };
-        let has_no_tool = catalog
-            .tools()
-            .is_some_and(|tools| tools.gives_nothing(who));
+        let has_none = catalog.tools().is_some_and(|it| it.gives_nothing(who));
         let empty = Map::from_iter([(list.to_owned(), json!([]))]);
-        (!reads || has_no_tool).then_some(Ok(empty))
+        (!reads || has_none).then_some(Ok(empty))
     }
 
     /// How long the client may cache the answer, in milliseconds, in revisions that support it.
