@@ -3,6 +3,7 @@
 
 mod arguments;
 mod basics;
+mod empty;
 mod files;
 mod folders;
 mod imports;

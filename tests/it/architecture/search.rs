@@ -149,9 +149,11 @@ async fn an_absent_subject_is_not_found() {
     let (_stack, client) = serve(documented().commit()).await;
     for query in ["zzyzzx", "the of and", "?!", "   "] {
         let reply = search(&client, query).await;
+        let note = "no document is about it: use other words, or leave out query and resource_type \
+            for a list of all";
         assert_eq!(
             reply.structured(),
-            &json!({ "results": [], "total_matches": 0 }),
+            &json!({ "results": [], "total_matches": 0, "note": note }),
             "{query}"
         );
     }

@@ -176,3 +176,24 @@ async fn filters_of_code_are_refused_for_notes() {
         (&json!("query"), &allowed)
     );
 }
+
+#[tokio::test]
+async fn filters_that_fit_nothing_are_named_in_the_note() {
+    let (_stack, client) = shapes().await;
+    for (filters, named) in [
+        (json!({ "path_glob": "*.nonesuch" }), "path_glob"),
+        (
+            json!({ "path_glob": "*.nonesuch", "chunk_type": ["class"] }),
+            "chunk_type, path_glob",
+        ),
+    ] {
+        let reply = asked(&client, filters).await;
+        assert!(results(&reply).is_empty(), "{named}");
+        let note = reply.structured()["note"].as_str().unwrap();
+        let advice = format!("try it without {named}");
+        assert!(note.contains(&advice), "{note}");
+        assert!(reply.text().contains(&advice), "{}", reply.text());
+    }
+    let found = asked(&client, json!({ "path_glob": "*.ts" })).await;
+    assert!(!found.text().contains("without"), "{}", found.text());
+}

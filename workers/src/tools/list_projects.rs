@@ -48,6 +48,10 @@ pub(super) struct ProjectList {
     /// Another page follows.
     #[serde(default, skip_serializing_if = "is_false")]
     truncated: bool,
+    /// What to do next, if there is none. The schema has no room for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    message: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
 }
@@ -187,9 +191,20 @@ impl Tool for ListProjects {
             projects,
             total_count,
             truncated,
+            message: (total_count == 0).then(|| none_listed(query.is_some())),
             cursor: None,
         };
         Ok(Reply::new(list).cursor(next))
+    }
+}
+
+/// What to do if there is no project to list.
+fn none_listed(is_searched: bool) -> &'static str {
+    match is_searched {
+        true => {
+            "no project of yours has this in its slug, name, description or topics: leave out query"
+        }
+        false => "there is no project that you may read: ask the operator for access to one",
     }
 }
 

@@ -9,6 +9,7 @@ mod search_files;
 mod run;
 mod every_project;
 mod collected;
+mod no_match;
 
 pub(super) use grep_codebase::GrepCodebase;
 pub(super) use search_files::SearchFiles;

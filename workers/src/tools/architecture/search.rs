@@ -185,8 +185,9 @@ impl Search {
         let basis = paging::basis(repo.head().as_ref());
         let skip = paging::resume(self.cursor.as_deref(), &basis)?;
         let page = found.get(skip..).unwrap_or_default();
-        let mut documents = self.shown(page, &library);
+        let mut documents = self.shown(page);
         documents.total_matches = found.len();
+        documents.note = found.is_empty().then(|| self.nothing_found(&library));
         let returned = skip + documents.results.len();
         let has_next = self.is_list && returned < found.len();
         documents.truncated |= has_next;
@@ -200,7 +201,7 @@ impl Search {
         })
     }
 
-    fn shown(&self, found: &[Match<'_>], library: &Library) -> DocumentResults {
+    fn shown(&self, found: &[Match<'_>]) -> DocumentResults {
         let shown = found.iter().take(self.max_results);
         let mut results: Vec<DocumentResult> = shown
             .map(|found| DocumentResult::of(found, &self.query, self.project.as_deref()))
@@ -213,14 +214,23 @@ impl Search {
             results,
             total_matches: found.len(),
             cursor: None,
-            note: library.documents().is_empty().then(no_documents_note),
+            note: None,
         }
     }
-}
 
-fn no_documents_note() -> String {
-    "the project has no architecture documents where they are looked for (docs/adr, docs/decisions, \
-     docs/architecture/patterns, docs/architecture/guidelines, …); it can name its folders under \
-     [architecture] in .archway.toml"
-        .to_owned()
+    /// What to do if nothing is found.
+    fn nothing_found(&self, library: &Library) -> String {
+        let note = match (library.documents().is_empty(), self.is_list) {
+            (true, _) => {
+                "the project has no architecture documents where they are looked for (docs/adr, docs/decisions, \
+                 docs/architecture/patterns, docs/architecture/guidelines, …); it can name its folders under \
+                 [architecture] in .archway.toml"
+            }
+            (false, true) => "there are no documents of this resource_type: leave it out",
+            (false, false) => {
+                "no document is about it: use other words, or leave out query and resource_type for a list of all"
+            }
+        };
+        note.to_owned()
+    }
 }

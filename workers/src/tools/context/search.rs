@@ -107,6 +107,7 @@ impl Tool for ContextSearch {
         let scope = SearchScope::of(cx, &args).await?;
         let found = IndexMatches::of(cx, &scope, &request, args.limit).await?;
         let (mut page, snapshot) = content::read(cx, &scope, found).await?;
+        page.advise(&request);
         let (commit, projects) = (page.index.commit.clone(), page.projects.take());
         let heading = markdown::Heading {
             query: &args.query,

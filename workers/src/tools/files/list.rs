@@ -60,6 +60,10 @@ pub(in crate::tools) struct FileList {
     /// How many folders of the last level have more in them.
     #[serde(skip_serializing_if = "Option::is_none")]
     folders_not_opened: Option<usize>,
+    /// What to do next, if there is nothing. The schema has no room for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    message: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
 }
@@ -133,6 +137,7 @@ impl Tool for ListFiles {
                     files,
                     total_count: found.entries.len(),
                     not_opened: found.not_opened,
+                    message: found.entries.is_empty().then(|| nothing_listed(&args)),
                     basis,
                 })
             })
@@ -146,6 +151,7 @@ impl Tool for ListFiles {
             truncated,
             depth_limited: page.not_opened > 0,
             folders_not_opened: (page.not_opened > 0).then_some(page.not_opened),
+            message: page.message,
             cursor: None,
         })
         .cursor(next))
@@ -157,9 +163,21 @@ struct Page {
     files: Vec<ListedEntry>,
     total_count: usize,
     not_opened: usize,
+    message: Option<&'static str>,
     /// Entries of this page and of those before.
     returned: usize,
     basis: String,
+}
+
+/// What to do if there is nothing to list.
+fn nothing_listed(args: &ListFilesArgs) -> &'static str {
+    match (&args.pattern, args.max_depth, args.include_hidden) {
+        (Some(_), Some(_), _) => "no file fits pattern: leave out max_depth, or try *name*",
+        (Some(_), None, false) => "no file fits pattern: try *name*, or include_hidden",
+        (Some(_), None, true) => "no file fits pattern: try *name*, or another directory",
+        (None, _, false) => "there is nothing to list: try include_hidden",
+        (None, _, true) => "there is nothing to list: try another directory",
+    }
 }
 
 /// The directory that a requested one resolves to.

@@ -32,6 +32,10 @@ pub(in crate::tools) struct MemoryPage {
     /// There are more: continue with the cursor.
     #[serde(default, skip_serializing_if = "is_false")]
     truncated: bool,
+    /// What to do next, if there is nothing. The schema has no room for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    message: Option<&'static str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
 }
@@ -149,12 +153,14 @@ impl Position {
     }
 }
 
-/// As many as fit, at least one, and the cursor after the last of them. `total` match, and a page has `limit`.
+/// As many as fit, at least one, and the cursor after the last of them. `total` match, and a page has `limit`. `advice`
+/// is what to do if nothing matches.
 pub(super) fn page(
     entries: Vec<StoredEntry>,
     discoveries: Vec<StoredDiscovery>,
     (total, limit): (u64, usize),
     budget: usize,
+    advice: &'static str,
 ) -> Reply<MemoryPage> {
     let entries = entries.into_iter().map(|it| (it.written_at, of_entry(&it)));
     let discoveries = discoveries
@@ -175,6 +181,7 @@ pub(super) fn page(
         discoveries: Vec::new(),
         total,
         truncated: is_cut,
+        message: (total == 0).then_some(advice),
         cursor: None,
     };
     for item in items {
@@ -267,7 +274,7 @@ mod tests {
             .map(|&(number, bytes)| stored(number, bytes))
             .collect();
         let discoveries = discoveries.iter().copied().map(discovery).collect();
-        let result = page(entries, discoveries, (9, limit), budget)
+        let result = page(entries, discoveries, (9, limit), budget, "write")
             .into_result(true)
             .unwrap();
         let data = &result["structuredContent"];

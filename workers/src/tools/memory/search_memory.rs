@@ -87,6 +87,7 @@ impl Tool for SearchMemory {
             discoveries,
             (total, args.limit),
             cx.max_result_bytes(),
+            args.advice(),
         );
         Ok(page.of_memory(&project.slug))
     }
@@ -113,6 +114,15 @@ async fn hide_closed(
 }
 
 impl SearchMemoryArgs {
+    /// What to do if nothing is found.
+    fn advice(&self) -> &'static str {
+        let texts = [&self.query, &self.since, &self.until];
+        match self.file.is_some() || texts.iter().any(|text| text.is_some()) {
+            true => "nothing fits: use other words, or leave out query, file, since and until",
+            false => "nothing was written yet: write_memory_entry and record_discovery write",
+        }
+    }
+
     fn filter(&self, project: Uuid, now: Timestamp) -> Result<EntryFilter, Failure> {
         let time = |argument, text: &Option<String>, end| {
             let second = text.as_deref().map(|text| {

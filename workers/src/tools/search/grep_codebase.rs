@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::collected::{Match, MatchPage, SurroundingLines};
+use super::no_match::AskedFor;
 use super::run::Search;
 use crate::blocking::Load;
 use crate::tools::{
@@ -152,99 +153,21 @@ impl Tool for GrepCodebase {
             project: args.project,
             cursor: args.cursor,
         };
-        let narrowed = Narrowed {
-            by_glob: search.glob.is_some(),
+        let asked = AskedFor {
+            glob: search.glob.as_ref().map(|_| "file_pattern"),
             by_case: args.case_sensitive,
+            advice: "It is a regular expression within one line: try a shorter one, or plain text by search_files",
+            pattern,
         };
-        let message = |page: &MatchPage<GrepMatch>| {
-            (page.totals.matches == 0).then(|| no_match_message(page, &pattern, narrowed))
-        };
-        search
-            .run(cx, |page| answer(pattern.clone(), message(&page), page))
-            .await
+        search.run(cx, |page| answer(asked, page)).await
     }
 }
 
-/// How many skipped projects the message explains.
-const MAX_REASONS: usize = 3;
-
-/// How the arguments narrow a search.
-#[derive(Clone, Copy, Default)]
-struct Narrowed {
-    by_glob: bool,
-    by_case: bool,
-}
-
-/// Explains why there is no match.
-fn no_match_message(page: &MatchPage<GrepMatch>, pattern: &str, narrowed: Narrowed) -> String {
-    let message = if page.totals.incomplete {
-        let advice = if page.has_next {
-            ""
-        } else {
-            "; narrow the search"
-        };
-        format!("The time was up before a match was found{advice}")
-    } else if page.projects == 0 {
-        "No file was searched: there is no project that you may read".to_owned()
-    } else if page.skipped.len() == page.projects {
-        let of = if page.has_next { " of this page" } else { "" };
-        format!("No project{of} could be searched")
-    } else if page.totals.files_searched > 0 && page.totals.files_skipped > 0 {
-        let skipped = page.totals.files_skipped;
-        format!("No matches found for pattern '{pattern}'; too large to search: {skipped}")
-    } else if page.totals.files_searched > 0 {
-        let advice = match (page.skipped.is_empty() && !page.has_next, narrowed) {
-            (false, _) => "",
-            (true, Narrowed { by_case: true, .. }) => ". Try it without case_sensitive",
-            (true, Narrowed { by_glob: true, .. }) => ". Try it without file_pattern",
-            (true, _) => {
-                ". It is a regular expression within one line: try a shorter one, or plain text by search_files"
-            }
-        };
-        format!("No matches found for pattern '{pattern}'{advice}")
-    } else {
-        let why = match (narrowed.by_glob, page.projects) {
-            (true, _) => "none fits file_pattern, or all that fit are excluded",
-            (false, 1) => "the project has no files yet, or all are excluded",
-            (false, _) => "the projects have no files yet, or all are excluded",
-        };
-        format!("No file was searched: {why}")
-    };
-    with_rest(message, page)
-}
-
-/// Adds which projects were skipped, and that another page follows.
-fn with_rest(mut message: String, page: &MatchPage<GrepMatch>) -> String {
-    if !page.skipped.is_empty() {
-        let is_all = page.skipped.len() == page.projects && !page.totals.incomplete;
-        message += if is_all { ": " } else { "; " };
-        message += &reasons(&page.skipped);
-    }
-    if page.has_next {
-        message += "; the next page, by cursor, goes on";
-    }
-    message
-}
-
-/// The reasons of the first few skipped projects.
-fn reasons(skipped: &[SkippedProject]) -> String {
-    let listed: Vec<&str> = skipped
-        .iter()
-        .take(MAX_REASONS)
-        .map(|it| it.why.as_str())
-        .collect();
-    let listed = listed.join("; ");
-    match skipped.len().saturating_sub(MAX_REASONS) {
-        0 => listed,
-        more => format!("{listed}; and {more} more projects"),
-    }
-}
-
-fn answer(pattern: String, message: Option<String>, page: MatchPage<GrepMatch>) -> GrepMatches {
+fn answer(asked: AskedFor, page: MatchPage<GrepMatch>) -> GrepMatches {
     GrepMatches {
-        message,
+        message: asked.no_match(&page),
         matches: page.matches,
-        pattern,
+        pattern: asked.pattern,
         total_matches: page.totals.matches,
         files_searched: page.totals.files_searched,
         files_skipped: page.totals.files_skipped,
@@ -253,63 +176,5 @@ fn answer(pattern: String, message: Option<String>, page: MatchPage<GrepMatch>) 
         context_omitted: page.context_omitted,
         skipped_projects: SkippedProject::slugs(page.skipped),
         cursor: None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use archway_repo::SearchTotals;
-
-    use super::*;
-
-    /// A page without a match: `skipped` of its `projects` were skipped.
-    fn page(projects: usize, skipped: usize, has_next: bool) -> MatchPage<GrepMatch> {
-        let skipped = (0..skipped).map(|nth| SkippedProject {
-            slug: format!("p{nth}"),
-            why: format!("p{nth} is away"),
-        });
-        MatchPage {
-            matches: Vec::new(),
-            totals: SearchTotals::default(),
-            truncated: false,
-            context_omitted: false,
-            projects,
-            has_next,
-            skipped: skipped.collect(),
-            duration_ms: 1,
-        }
-    }
-
-    fn message(page: &MatchPage<GrepMatch>) -> String {
-        no_match_message(page, "x", Narrowed::default())
-    }
-
-    #[test]
-    fn a_page_of_skipped_projects_says_so_and_that_another_follows() {
-        let away = "p0 is away; p1 is away; p2 is away; and 47 more projects";
-        assert_eq!(
-            message(&page(50, 50, true)),
-            format!(
-                "No project of this page could be searched: {away}; the next page, by cursor, goes on"
-            )
-        );
-        assert_eq!(
-            message(&page(1, 1, false)),
-            "No project could be searched: p0 is away"
-        );
-    }
-
-    #[test]
-    fn a_search_is_to_be_narrowed_only_if_no_page_follows() {
-        let mut late = page(0, 0, true);
-        late.totals.incomplete = true;
-        let up = "The time was up before a match was found";
-        let next = "the next page, by cursor, goes on";
-        assert_eq!(message(&late), format!("{up}; {next}"));
-        late.has_next = false;
-        assert_eq!(message(&late), format!("{up}; narrow the search"));
-        let mut late = page(1, 1, true);
-        late.totals.incomplete = true;
-        assert_eq!(message(&late), format!("{up}; p0 is away; {next}"));
     }
 }

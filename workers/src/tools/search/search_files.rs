@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::collected::{Match, MatchPage, SurroundingLines};
+use super::no_match::AskedFor;
 use super::run::Search;
 use crate::blocking::Load;
 use crate::tools::{
@@ -78,6 +79,10 @@ pub(in crate::tools) struct SearchMatches {
     files_skipped: u64,
     truncated: bool,
     duration_ms: u64,
+    /// What to do next, if nothing was found. The schema has no room for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    message: Option<String>,
     /// Context made room for matches.
     #[serde(default, skip_serializing_if = "is_false")]
     context_omitted: bool,
@@ -146,6 +151,15 @@ impl Tool for SearchFiles {
     }
 
     async fn run(cx: &ToolContext, args: SearchFilesArgs) -> Result<Reply<SearchMatches>, Failure> {
+        let asked = AskedFor {
+            pattern: args.pattern.clone(),
+            glob: args.glob.as_ref().map(|_| "glob"),
+            by_case: args.case_sensitive,
+            advice: match args.is_regex {
+                true => "It is a regular expression within one line: try a shorter one",
+                false => "Try a shorter text, or context_search for what it does",
+            },
+        };
         let search = Search {
             query: |glob| Query {
                 pattern: SearchPattern::new(args.pattern, !args.is_regex, args.case_sensitive),
@@ -158,12 +172,13 @@ impl Tool for SearchFiles {
             project: args.project,
             cursor: args.cursor,
         };
-        search.run(cx, answer).await
+        search.run(cx, |page| answer(&asked, page)).await
     }
 }
 
-fn answer(page: MatchPage<SearchMatch>) -> SearchMatches {
+fn answer(asked: &AskedFor, page: MatchPage<SearchMatch>) -> SearchMatches {
     SearchMatches {
+        message: asked.no_match(&page),
         matches: page.matches,
         total_matches: page.totals.matches,
         files_searched: page.totals.files_searched,

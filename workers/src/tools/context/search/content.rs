@@ -7,6 +7,7 @@ use futures::{StreamExt as _, stream};
 use serde_json::Value;
 
 use super::matches::IndexMatches;
+use super::request::SearchRequest;
 use super::result::{IndexState, SearchResult};
 use super::room::{cut, share};
 use super::scope::{SearchScope, WhyLeftOut};
@@ -33,6 +34,17 @@ pub(super) struct ResultPage {
 }
 
 impl ResultPage {
+    /// Says which filters to leave out, if nothing was found with them.
+    pub(super) fn advise(&mut self, request: &SearchRequest) {
+        if !self.results.is_empty() || !request.is_filtered() {
+            return;
+        }
+        let filters: Vec<&str> = request.filters().collect();
+        let advice = format!("try it without {}", filters.join(", "));
+        let note = self.note.take().into_iter().chain([advice]);
+        self.note = Some(note.collect::<Vec<_>>().join("; "));
+    }
+
     /// The files of the results, prefixed with their projects if several are searched.
     pub(super) fn files(&self, one_project: bool) -> Vec<String> {
         let results = self.results.iter();

@@ -106,10 +106,19 @@ impl SearchRequest {
 
     /// Whether any filter is set.
     pub(super) fn is_filtered(&self) -> bool {
-        self.note_kind.is_some()
-            || self.module.is_some()
-            || self.kinds.is_some()
-            || self.glob.is_some()
+        self.filters().next().is_some()
+    }
+
+    /// The arguments of the filters that are set.
+    pub(super) fn filters(&self) -> impl Iterator<Item = &'static str> {
+        let filters = [
+            ("type", self.note_kind.is_some()),
+            ("module", self.module.is_some()),
+            ("chunk_type", self.kinds.is_some()),
+            ("path_glob", self.glob.is_some()),
+        ];
+        let set = filters.into_iter().filter(|(_, is_set)| *is_set);
+        set.map(|(name, _)| name)
     }
 
     /// Whether notes can match at all.
