@@ -13,7 +13,10 @@ mod failed;
 pub mod large_stack;
 mod readable;
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::{
+    ops::{ControlFlow, Range},
+    sync::Arc,
+};
 
 use tokio::time::{Duration, Instant};
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
@@ -139,11 +142,12 @@ impl Language {
     /// If the text is too large or takes too long, or the call was stopped.
     pub fn parse<'a>(self, text: &'a [u8], cancel: &Cancel) -> Result<Syntax<'a>, SyntaxError> {
         let syntax = Syntax::by_grammar(self.grammar(), text, cancel)?;
-        let failed = syntax.failed_bytes(self, cancel)?;
+        let misread = readable::misread(self, text, syntax.root());
+        let failed = syntax.failed_bytes(&misread, cancel)?;
         if failed == 0 {
             return Ok(syntax);
         }
-        let Some(readable) = readable::readable(self, text, syntax.root()) else {
+        let Some(readable) = readable::readable(self, text, syntax.root(), misread) else {
             return Ok(syntax);
         };
         let other = loop {
@@ -154,7 +158,8 @@ impl Language {
                 other => break other?,
             }
         };
-        if other.failed_bytes(self, cancel)? >= failed {
+        let misread = readable::misread(self, &readable.text, other.root());
+        if other.failed_bytes(&misread, cancel)? >= failed {
             return Ok(syntax);
         }
         Ok(Syntax {
@@ -255,8 +260,7 @@ impl<'a> Syntax<'a> {
     }
 
     /// As [`Syntax::error_bytes`], and the bytes that are read without an error as what they are not.
-    fn failed_bytes(&self, language: Language, cancel: &Cancel) -> Result<usize, Stopped> {
-        let misread = readable::misread(language, self.text, self.root());
+    fn failed_bytes(&self, misread: &[Range<usize>], cancel: &Cancel) -> Result<usize, Stopped> {
         let misread: usize = misread.iter().map(ExactSizeIterator::len).sum();
         Ok(self.error_bytes(cancel)? + misread)
     }

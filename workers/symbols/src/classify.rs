@@ -59,14 +59,14 @@ pub(crate) fn is_skipped(language: Language, text: &str, path: Path<'_, '_>) -> 
     }
 }
 
-/// Whether a condition is `#if 0`, also in brackets.
+/// Whether a condition is `#if 0` or `#if false`, also in brackets.
 fn is_never(text: &str, path: Path<'_, '_>) -> bool {
     let condition = path
         .last()
         .and_then(|it| it.node.child_by_field_name("condition"));
     let condition = condition.and_then(|it| text.get(it.byte_range()));
     let is_bracket = |it: char| matches!(it, '(' | ')') || it.is_ascii_whitespace();
-    condition.is_some_and(|it| it.trim_matches(is_bracket) == "0")
+    condition.is_some_and(|it| matches!(it.trim_matches(is_bracket), "0" | "false"))
 }
 
 /// Whether a name stands in a list of exports.

@@ -17,7 +17,7 @@ mod words;
 
 use std::ops::Range;
 
-use broken::Places;
+use broken::BrokenBytes;
 use edits::Edits;
 use tokens::Tokens;
 use tree_sitter::Node;
@@ -31,20 +31,22 @@ pub(super) struct Readable {
     pub(super) left_out: LeftOut,
 }
 
-/// The text as its grammar can read it; `root` is that of its tree. `None` if nothing is to be replaced.
-pub(super) fn readable(language: Language, text: &[u8], root: Node<'_>) -> Option<Readable> {
+/// The text as its grammar can read it. `root` is that of its tree, and `misread` what [`misread`] found in it. `None`
+/// if nothing is to be replaced.
+pub(super) fn readable(
+    language: Language,
+    text: &[u8],
+    root: Node<'_>,
+    misread: Vec<Range<usize>>,
+) -> Option<Readable> {
     match language {
-        Language::TypeScript | Language::Tsx => Some(Readable {
-            text: separators::ended(std::str::from_utf8(text).ok()?)?,
-            left_out: LeftOut::default(),
-        }),
+        Language::TypeScript | Language::Tsx => separators::ended(std::str::from_utf8(text).ok()?),
         Language::C | Language::Cpp => {
             let tokens = Tokens::of(text);
             let mut edits = Edits::of(text, &tokens);
             let errors = broken::errors(root);
-            conditions::settle(text, &tokens, &Places::of(errors.clone()), &mut edits);
-            let misread = broken::misread(text, root);
-            let broken = Places::of([errors, misread].concat());
+            conditions::settle(text, &tokens, &BrokenBytes::of(errors.clone()), &mut edits);
+            let broken = BrokenBytes::of([errors, misread].concat());
             macros::drop(text, &tokens, &broken, &mut edits);
             edits.done(text)
         }

@@ -44,7 +44,7 @@ fn the_mark_of_the_byte_order_is_no_word() {
 
 #[test]
 fn what_is_never_compiled_defines_nothing() {
-    for condition in ["0", "(0)", "0 // why", "0 /* why */", "0\r"] {
+    for condition in ["0", "(0)", "0 // why", "0 /* why */", "0\r", "false"] {
         let never = format!(
             "#if {condition}\nint never;\n#define NEVER {{\n#if B\nint no;\n#endif\n#else\nint b;\n#endif\n"
         );
@@ -54,6 +54,8 @@ fn what_is_never_compiled_defines_nothing() {
         assert_eq!(names(C, &broken), ["b", "last"], "{condition}");
         assert_eq!(used(C, &broken, "B").len(), 0, "{condition}");
     }
+    let text = "#if false\nvoid never() {\n#endif\nint b;\nclass Gate { int c; };\n";
+    assert_eq!(names(Cpp, text), ["b", "Gate", "Gate::c"]);
     let text = "#if 0 || A\nint some;\n#endif\n";
     assert_eq!(names(C, text), ["some"]);
     assert_eq!(names(C, &format!("{text}{ERROR}")), ["some", "last"]);

@@ -37,6 +37,7 @@ fn a_macro_before_the_name_of_a_class_is_no_name() {
         ("class NET_API finalizer {", "+class finalizer"),
         ("class\tNET_API Gate {", "+class Gate"),
         ("class NET_API Empty {", "+class Empty"),
+        ("class QX Two {", "+class Two"),
     ] {
         let body = if name.ends_with("Empty") {
             ""
@@ -175,10 +176,13 @@ fn call_signatures_need_no_separators() {
     let text = "export interface Get {\n  // first\n  <K extends string>(key: K): Box<K>\n\n  // second\n\
         \x20 <\n    K,\n  >(key: K, other: number): [K]\n  <A>(key: A): { a: A };\n  <B>(key: B): B,\n  <C>(key: C): C\n}\n\
         export class Gate {}\n";
+    let unindented = text.replace("\n  ", "\n");
     for language in [Language::TypeScript, Language::Tsx] {
-        let found = defined(language, text);
-        for expected in ["+interface Get", "+class Gate"] {
-            assert!(found.contains(&expected.to_owned()), "{found:?}");
+        for text in [text, &unindented] {
+            let found = defined(language, text);
+            for expected in ["+interface Get", "+class Gate"] {
+                assert!(found.contains(&expected.to_owned()), "{found:?}");
+            }
         }
     }
 }

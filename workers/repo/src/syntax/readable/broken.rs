@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::words::{KEYS, is_macro_name};
+use super::words::{KEYS, is_macro_before_name};
 
 /// Nodes that hold items of their own.
 const LISTS: [&str; 11] = [
@@ -21,13 +21,16 @@ const LISTS: [&str; 11] = [
     "preproc_elifdef",
     "preproc_else",
 ];
-/// Items that may hold a list.
-const HOLDERS: [&str; 17] = [
+/// Items that hold declarations.
+const SCOPES: [&str; 5] = [
     "namespace_definition",
     "template_declaration",
     "class_specifier",
     "struct_specifier",
     "union_specifier",
+];
+/// Other items that may hold a list.
+const HOLDERS: [&str; 12] = [
     "enum_specifier",
     "function_definition",
     "declaration",
@@ -42,24 +45,14 @@ const HOLDERS: [&str; 17] = [
     "case_statement",
 ];
 
-/// Items that hold declarations.
-const SCOPES: [&str; 6] = [
-    "namespace_definition",
-    "template_declaration",
-    "linkage_specification",
-    "class_specifier",
-    "struct_specifier",
-    "union_specifier",
-];
-
-/// Places of a text.
-pub(super) struct Places {
-    /// In bytes and in their order; none lies in another.
+/// The broken bytes of a text.
+pub(super) struct BrokenBytes {
+    /// In their order; none lies in another.
     ranges: Vec<Range<usize>>,
 }
 
-impl Places {
-    pub(super) fn of(mut ranges: Vec<Range<usize>>) -> Places {
+impl BrokenBytes {
+    pub(super) fn of(mut ranges: Vec<Range<usize>>) -> BrokenBytes {
         ranges.sort_by_key(|it| it.start);
         ranges.dedup_by(|next, before| {
             let is_inside = next.start <= before.end;
@@ -68,7 +61,7 @@ impl Places {
             }
             is_inside
         });
-        Places { ranges }
+        BrokenBytes { ranges }
     }
 
     /// Whether one of them has a part of these bytes.
@@ -105,7 +98,7 @@ pub(super) fn errors(root: Node<'_>) -> Vec<Range<usize>> {
         }
         let mut broken = children.iter().filter(|child| child.has_error());
         match (broken.next(), broken.next()) {
-            (Some(only), None) if HOLDERS.contains(&node.kind()) && may_hold(*only) => {
+            (Some(only), None) if is_holder(node) && may_hold(*only) => {
                 rest.push((*only, inner));
             }
             _ => found.push(node.byte_range()),
@@ -135,7 +128,9 @@ fn misread_head(text: &[u8], item: Node<'_>) -> Option<Range<usize>> {
     let of_type = item.child_by_field_name("type")?;
     let key = of_type.child(0)?;
     let name = of_type.child_by_field_name("name")?;
-    let is_macro = text.get(name.byte_range()).is_some_and(is_macro_name);
+    let is_macro = text
+        .get(name.byte_range())
+        .is_some_and(is_macro_before_name);
     let is_key = KEYS.iter().any(|it| *it == key.kind().as_bytes());
     if !is_key || !is_macro || of_type.child_by_field_name("body").is_some() {
         return None;
@@ -175,7 +170,11 @@ fn is_condition(node: Node<'_>) -> bool {
 }
 
 fn may_hold(node: Node<'_>) -> bool {
-    LISTS.contains(&node.kind()) || HOLDERS.contains(&node.kind())
+    LISTS.contains(&node.kind()) || is_holder(node)
+}
+
+fn is_holder(node: Node<'_>) -> bool {
+    SCOPES.contains(&node.kind()) || HOLDERS.contains(&node.kind())
 }
 
 /// From the item before one to the end of the next. A node does not know its siblings: it would look for them.

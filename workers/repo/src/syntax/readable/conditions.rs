@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::{
     branches::{Condition, Conditions},
-    broken::Places,
+    broken::BrokenBytes,
     edits::Edits,
     tokens::{Directive, Step, Tokens},
 };
@@ -41,7 +41,7 @@ struct Reader<'a, 'e> {
 }
 
 /// Leaves out lines and branches that are not to be read. Those that touch nothing `broken` stay.
-pub(super) fn settle(text: &[u8], tokens: &Tokens, broken: &Places, edits: &mut Edits) {
+pub(super) fn settle(text: &[u8], tokens: &Tokens, broken: &BrokenBytes, edits: &mut Edits) {
     for comment in &tokens.comments {
         edits.drop_comment(comment.clone());
     }

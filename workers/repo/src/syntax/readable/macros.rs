@@ -5,14 +5,16 @@
 use std::ops::Range;
 
 use super::{
-    broken::Places,
+    broken::BrokenBytes,
     edits::Edits,
     tokens::Tokens,
-    words::{Before, SIZES, Words, is_macro_name},
+    words::{Before, SIZES, Words, is_macro_before_name, is_macro_name},
 };
 
 /// Passes over a text.
 const MAX_PASSES: usize = 4;
+/// From `enum` to its `{`, at most, in tokens.
+const MAX_ENUM_HEAD: usize = 8;
 
 /// What happens to a token, and where the next one is to be looked at.
 enum Fate {
@@ -24,7 +26,7 @@ enum Fate {
 }
 
 /// Leaves out macros in broken places. One may stand behind another, so the rest is looked at again.
-pub(super) fn drop(text: &[u8], tokens: &Tokens, broken: &Places, edits: &mut Edits) {
+pub(super) fn drop(text: &[u8], tokens: &Tokens, broken: &BrokenBytes, edits: &mut Edits) {
     for _ in 0..MAX_PASSES {
         let left = (0..tokens.tokens.len())
             .filter(|at| edits.is_kept(*at))
@@ -37,7 +39,7 @@ pub(super) fn drop(text: &[u8], tokens: &Tokens, broken: &Places, edits: &mut Ed
 
 impl Words<'_> {
     /// Goes over the tokens once. Returns whether a macro went.
-    fn drop_macros(&self, broken: &Places, edits: &mut Edits) -> bool {
+    fn drop_macros(&self, broken: &BrokenBytes, edits: &mut Edits) -> bool {
         let (mut at, mut template_end, mut has_gone) = (0, 0, false);
         let mut before = Before::default();
         while let Some(token) = self.left.get(at) {
@@ -69,7 +71,12 @@ impl Words<'_> {
 
     /// What happens to a token in a broken place. `before` has no macros.
     fn fate(&self, before: Before, at: usize, is_in_template: bool) -> Fate {
-        let Some(end) = self.macro_end(at) else {
+        let is_before_name = before.last.is_some_and(|it| self.is_type_key(it));
+        let end = match is_before_name {
+            true => self.written_macro_end(at, is_macro_before_name),
+            false => self.macro_end(at),
+        };
+        let Some(end) = end else {
             return Fate::Stays;
         };
         if (is_in_template && self.is_parameter(at, end)) || self.is_type(before, at, end) {
@@ -87,7 +94,11 @@ impl Words<'_> {
 
     /// The end of the macro and its arguments at a place, if the word there is written as one.
     pub(super) fn macro_end(&self, at: usize) -> Option<usize> {
-        self.word(at).filter(|it| is_macro_name(it))?;
+        self.written_macro_end(at, is_macro_name)
+    }
+
+    fn written_macro_end(&self, at: usize, is_macro: fn(&[u8]) -> bool) -> Option<usize> {
+        self.word(at).filter(|it| is_macro(it))?;
         let has_arguments = self.sign(at + 1) == b'(';
         let close = self.half(at + 1).filter(|_| has_arguments);
         let close = close.filter(|close| !self.has_body(at + 1..*close));
@@ -174,7 +185,7 @@ impl Words<'_> {
     /// name, from `:` to `{`, and that of a cast as `unsigned(x)`.
     fn drop_type(&self, at: usize, edits: &mut Edits) {
         if self.is(at, b"enum") && self.is_colon(at + 1) {
-            let end = (at..at + 8).find(|it| self.sign(*it) == b'{');
+            let end = (at..at + MAX_ENUM_HEAD).find(|it| self.sign(*it) == b'{');
             self.drop_range(at + 1..end.unwrap_or(at + 1), edits);
         }
         if self.is_one(at, &SIZES) && self.sign(at + 1) == b'(' {

@@ -60,14 +60,15 @@ impl Directive {
         name.and_then(|it| text.get(it)) == Some(b"define")
     }
 
-    /// Whether it is `#if 0`, also in brackets.
+    /// Whether it is `#if 0` or `#if false`, also in brackets.
     pub(super) fn is_never(&self, text: &[u8]) -> bool {
         let start = self.bytes.start + 1;
         let line = self.line(text).tokens.into_iter();
         let words = line
             .filter(|it| !matches!(it.sign, b'(' | b')'))
             .map(|it| text.get(it.bytes.start + start..it.bytes.end + start));
-        words.eq([Some(&b"if"[..]), Some(b"0")])
+        let words: Vec<_> = words.flatten().collect();
+        matches!(words.as_slice(), [b"if", b"0" | b"false"])
     }
 
     /// What stands behind its `#`; places count from there.

@@ -97,9 +97,14 @@ pub(super) const REACH: usize = 200;
 /// Names that a qualified name may consist of.
 const MAX_SCOPES: usize = 8;
 
-/// Whether a word is written as a macro.
+/// Whether a word is written as a macro. Two letters are more often a type.
 pub(super) fn is_macro_name(word: &[u8]) -> bool {
-    word.len() > 2
+    word.len() > 2 && is_macro_before_name(word)
+}
+
+/// Whether a word between `class` and a name is written as a macro. One letter is a parameter of a template.
+pub(super) fn is_macro_before_name(word: &[u8]) -> bool {
+    word.len() > 1
         && word.iter().any(u8::is_ascii_uppercase)
         && !word.iter().any(u8::is_ascii_lowercase)
 }
