@@ -67,8 +67,9 @@ fn parameters(text: &str, start: usize) -> Option<Range<usize>> {
 /// Writes `;` and spaces for parameters of types, but leaves the ends of lines. The types among them are used: a word of
 /// the language begins with a small letter.
 fn leave_out(text: &mut [u8], left_out: &mut LeftOut, parameters: Range<usize>) {
-    left_out.note(parameters.start);
-    let mut word = parameters.start;
+    let start = parameters.start;
+    left_out.note(start);
+    let mut word = start;
     for at in parameters.clone() {
         let byte = text[at];
         if !is_of_word(byte) {
@@ -78,12 +79,12 @@ fn leave_out(text: &mut [u8], left_out: &mut LeftOut, parameters: Range<usize>) 
             word = at + 1;
         }
     }
-    for byte in &mut text[parameters.clone()] {
+    for byte in &mut text[parameters] {
         if !matches!(byte, b'\n' | b'\r') {
             *byte = b' ';
         }
     }
-    text[parameters.start] = b';';
+    text[start] = b';';
 }
 
 /// Whether a line begins with parameters of types.
@@ -117,6 +118,7 @@ mod tests {
             assert!(super::ended(text).is_none(), "{text}");
         }
     }
+
     #[test]
     fn without_a_space_the_parameters_of_types_are_left_out() {
         let text = "a: A\n<K extends Map<Key, string>,\n V = () => void>(key: K): V\n";
