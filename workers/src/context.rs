@@ -34,7 +34,7 @@ use crate::{
     projects::Project,
     workflows::Workflows,
 };
-pub(crate) use projects::naming_a_project;
+pub(crate) use projects::{GivenTools, naming_a_project};
 pub use snapshot::Snapshot;
 pub(crate) use snapshot::moment;
 pub(crate) use workflow::WorkflowRecorder;

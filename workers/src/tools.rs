@@ -39,6 +39,7 @@ mod architecture;
 // Shared by the families.
 mod every_project;
 mod markdown;
+mod next_step;
 mod paging;
 mod refusal;
 mod reply;
@@ -221,7 +222,11 @@ impl Registry {
                 "try again in a few seconds",
             ));
         };
-        runner(cx, args).await
+        let given = cx.given_tools();
+        match runner(cx, args).await {
+            Err(failure) => Err(self.told(&given, failure).await),
+            answer => answer,
+        }
     }
 }
 

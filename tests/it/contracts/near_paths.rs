@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use e2e::{Client, Harness, Repo, Tenant, git};
+use e2e::{Client, Harness, Key, Repo, Tenant, git};
 use serde_json::{Value, json};
 
 use crate::serve;
@@ -174,4 +174,21 @@ async fn closed_ignored_and_foreign_paths_are_never_near() {
     );
     assert_eq!(near_folder(&client, "plan").await, ["plans"]);
     assert_eq!(near_file(&client, "outcome.js").await, [""; 0], "ignored");
+}
+
+#[tokio::test]
+async fn a_suggestion_says_which_of_its_tools_the_caller_lacks() {
+    let acme = Tenant::new("acme")
+        .project("site", shop().commit())
+        .key(Key::new("git").families(["git"]));
+    let stack = Harness::new().tenant(acme).start().await;
+    let suggestion = async |label: &str| {
+        let client = stack.keyed("acme", label);
+        let blame = json!({ "file_path": "nothing/like/it" });
+        let reply = client.call("git_blame", blame).await;
+        reply.error()["suggestion"].as_str().unwrap().to_owned()
+    };
+    let (all, git) = (suggestion("").await, suggestion("git").await);
+    assert!(all.contains("list_files"), "{all}");
+    assert_eq!(git, format!("{all} (not given to you: list_files)"));
 }

@@ -6,10 +6,11 @@ use archway_proto::catalog::Scope;
 use archway_proto::failure::Failure;
 use archway_proto::fault::Fault;
 use archway_proto::nearest;
+use archway_proto::pass::Pass;
 use archway_repo::text;
 use serde_json::Value;
 
-use super::ToolContext;
+use super::{SharedState, ToolContext};
 use crate::access::{Families, Readable};
 use crate::projects::Project;
 
@@ -35,6 +36,14 @@ impl ToolContext {
     /// `unavailable` if the rules cannot be read.
     pub(crate) async fn is_given(&self, family: &str) -> Result<bool, Failure> {
         self.shared.access.gives(&self.pass, family).await
+    }
+
+    /// Which tools the caller may call, also after the call.
+    pub(crate) fn given_tools(&self) -> GivenTools {
+        GivenTools {
+            shared: Arc::clone(&self.shared),
+            pass: Arc::clone(&self.pass),
+        }
     }
 
     /// Whether the caller may read resources, prompts and completions.
@@ -130,6 +139,21 @@ impl ToolContext {
         let mut readable = self.projects().await?;
         readable.retain(is_linked);
         Ok(readable)
+    }
+}
+
+/// Which tools a caller may call.
+pub(crate) struct GivenTools {
+    shared: Arc<SharedState>,
+    pass: Arc<Pass>,
+}
+
+impl GivenTools {
+    /// Whether the tools of this family that require this scope are among them. They are if the rules cannot be read.
+    pub(crate) async fn have(&self, family: &str, scope: Scope) -> bool {
+        let is_covered = self.pass.may_call(family, scope);
+        let given = self.shared.access.gives(&self.pass, family);
+        is_covered && given.await.unwrap_or(true)
     }
 }
 
