@@ -197,24 +197,26 @@ fn project_required(readable: &[Arc<Project>]) -> Failure {
 /// The refusal of a request that has to name a project, and has no argument for it. `in_project` writes what it asks for
 /// with a project's slug. Any other refusal stays as it is.
 pub(crate) fn naming_a_project(refusal: Failure, in_project: impl Fn(&str) -> String) -> Failure {
-    let slugs = refusal.details.get(PROJECTS).and_then(Value::as_array);
-    let slugs = slugs.into_iter().flatten().filter_map(Value::as_str);
-    let slugs: Vec<&str> = slugs.collect();
+    match form_with_project(&refusal, in_project) {
+        Some(suggestion) => Failure {
+            suggestion,
+            ..refusal
+        },
+        None => refusal,
+    }
+}
+
+fn form_with_project(refusal: &Failure, in_project: impl Fn(&str) -> String) -> Option<String> {
+    let slugs = refusal.details.get(PROJECTS)?.as_array()?;
+    let slugs: Vec<&str> = slugs.iter().filter_map(Value::as_str).collect();
+    let form = in_project(slugs.first()?);
     let others = match refusal.details.get(OTHERS).and_then(Value::as_u64) {
         None | Some(0) => String::new(),
         Some(others) => format!(" and {others} others"),
     };
-    let suggestion = slugs.first().map(|first| {
-        let (form, slugs) = (in_project(first), slugs.join(", "));
-        format!("name its project, as {form}; the projects are {slugs}{others}")
-    });
-    match suggestion {
-        Some(suggestion) if refusal.code == Fault::ProjectRequired => Failure {
-            suggestion,
-            ..refusal
-        },
-        _ => refusal,
-    }
+    let slugs = slugs.join(", ");
+    let is_it = refusal.code == Fault::ProjectRequired;
+    is_it.then(|| format!("name its project, as {form}; the projects are {slugs}{others}"))
 }
 
 #[cfg(test)]
