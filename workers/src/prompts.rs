@@ -83,12 +83,14 @@ pub(crate) async fn get(
     let mut expander = Expander::new(cx, registry, project.as_ref());
     let expanded = expander.expand(&prompt).await?;
     let files = path.into_iter().chain(expander.into_files());
-    let mut expanded = expanded.map_err(|why| {
-        Failure::new(
+    let mut expanded = expanded.map_err(|why| match &project {
+        Some(_) => Failure::new(
             Fault::InvalidArguments,
             format!("the prompt {:?} is skipped: {why}", prompt.name),
             "call prompts/list for the available prompts",
-        )
+        ),
+        // Nor is it in the list.
+        None => unknown(&prompt.name),
     })?;
     if project.is_none() {
         expanded.messages = builtin::without_absent(expanded.messages, &given);

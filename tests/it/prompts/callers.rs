@@ -214,6 +214,10 @@ async fn a_misspelt_prompt_gets_near_names_that_the_caller_may_get() {
         let message = message(label, name).await;
         assert!(message.contains(told), "{label} {name}: {message}");
     }
+    let absent = message("files", "review-a-decision").await;
+    let unknown =
+        "there is no prompt \"review-a-decision\"; call prompts/list for the prompts there are";
+    assert_eq!(absent, unknown);
     // These name tools that the caller may not call.
     for name in ["web/farewel", "review-a-decison"] {
         let message = message("files", name).await;
