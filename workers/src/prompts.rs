@@ -79,7 +79,6 @@ pub(crate) async fn get(
         prompt,
         commit,
     } = resolve(cx, registry, &args.name).await?;
-    let given = checked_arguments(&prompt, args.arguments)?;
     let mut expander = Expander::new(cx, registry, project.as_ref());
     let expanded = expander.expand(&prompt).await?;
     let files = path.into_iter().chain(expander.into_files());
@@ -92,6 +91,7 @@ pub(crate) async fn get(
         // Nor is it in the list.
         None => unknown(&prompt.name),
     })?;
+    let given = checked_arguments(&prompt, args.arguments)?;
     if project.is_none() {
         expanded.messages = builtin::without_absent(expanded.messages, &given);
     }
