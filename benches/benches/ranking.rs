@@ -3,7 +3,8 @@
 //! `--repo DIR` names a work tree, and `--set FILE` lines of JSON: `{"repo": name of a DIR, "kind",
 //! "query", "files": [path], "symbol"?}`; both may be repeated. The first sentences of doc comments are
 //! queries without a set: they mean their function, whose comment is then removed from the index.
-//! Prints for each kind, by the ranking of before (one list, vectors twice) and of now:
+//! Prints for each kind, by the ranking of before (one list, vectors twice), of now, and of now without
+//! each of its parts:
 //! - MRR@10 and recall@5 of the symbol (comments, questions) or of the file (others);
 //! - how often a right file is the first result, among five, among ten;
 //! - distinct files among 20 results.
@@ -29,8 +30,9 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use archway_index::{
     embed::table::Table,
-    fuse::{Fusion, WEIGHTS, Weights, spread},
+    fuse::{Candidate, Fusion, WEIGHTS, Weights, spread},
     reading::{Place, Reading},
+    role::Role,
     vector_store::{Candidates, Hit},
 };
 use archway_store::Source;
@@ -44,6 +46,52 @@ const DEPTH: usize = 400;
 /// Results of a query.
 const RESULTS: usize = 20;
 const COMMENTS: usize = 300;
+
+/// A ranking that is measured.
+#[derive(Clone, Copy)]
+struct Ranking {
+    name: &'static str,
+    weights: Weights,
+    /// Code, and tests with documents, are separate lists.
+    is_separate: bool,
+    /// A long query is asked by its title, names and frames.
+    is_read: bool,
+    /// A file has two of the first ten results.
+    is_spread: bool,
+}
+
+impl Ranking {
+    /// The ranking in use, and others that lack one part of it.
+    fn all(weights: Weights) -> Vec<Ranking> {
+        let now = Ranking {
+            name: "now",
+            weights,
+            is_separate: true,
+            is_read: true,
+            is_spread: true,
+        };
+        let with = |name, change: fn(&mut Ranking)| {
+            let mut ranking = Ranking { name, ..now };
+            change(&mut ranking);
+            ranking
+        };
+        vec![
+            now,
+            with("- separate lists", |to| to.is_separate = false),
+            with("- kinds of query", |to| to.weights.vectors = [2.0; 4]),
+            with("- functions", |to| to.weights.function = 1.0),
+            with("- length", |to| to.weights.length = 0.0),
+            with("- other chunks", |to| to.weights.others = 0.0),
+            with("- names of symbols", |to| {
+                (to.weights.symbol, to.weights.parent) = (0.0, 0.0);
+            }),
+            with("- fragments", |to| to.weights.fragment = 1.0),
+            with("- paths in the query", |to| to.weights.named = 1.0),
+            with("- reading in parts", |to| to.is_read = false),
+            with("- two of a file", |to| to.is_spread = false),
+        ]
+    }
+}
 
 /// What is measured.
 struct Arguments {
@@ -61,51 +109,63 @@ fn main() {
         .iter()
         .flat_map(|set| corpus::set(set))
         .collect();
-    let mut found: BTreeMap<String, [Quality; 2]> = BTreeMap::new();
+    let rankings = Ranking::all(arguments.weights);
+    let mut found = Found::new();
     for repo in &arguments.repos {
         let whole = Corpus::read(repo, &table, false);
         let name = repo.file_name().unwrap_or_default().to_string_lossy();
         for query in queries.iter().filter(|query| query.repo == name) {
-            measure(&whole, &table, query, &arguments.weights, &mut found);
+            measure(&whole, &table, query, &rankings, &mut found);
         }
         if arguments.comments > 0 {
             let bare = Corpus::read(repo, &table, true);
             for query in bare.comments(arguments.comments) {
-                measure(&bare, &table, &query, &arguments.weights, &mut found);
+                measure(&bare, &table, &query, &rankings, &mut found);
             }
         }
     }
-    for (kind, [before, now]) in &found {
-        println!("{kind}: {} queries", now.queries());
-        println!("  before {before}");
-        println!("  now    {now}");
+    let names = rankings.iter().map(|ranking| ranking.name);
+    let names: Vec<_> = ["before"].into_iter().chain(names).collect();
+    for (kind, qualities) in &found {
+        println!("{kind}: {} queries", qualities[0].queries());
+        for (name, quality) in names.iter().zip(qualities) {
+            println!("  {name:<20} {quality}");
+        }
     }
 }
+
+/// The quality of the ranking of before and of each other, by the kind of query.
+type Found = BTreeMap<String, Vec<Quality>>;
 
 fn measure(
     corpus: &Corpus,
     table: &Table,
     query: &LabelledQuery,
-    weights: &Weights,
-    found: &mut BTreeMap<String, [Quality; 2]>,
+    rankings: &[Ranking],
+    found: &mut Found,
 ) {
     let by_words = corpus.words.nearest(&query.query, CANDIDATES);
     let by_vectors = corpus.vectors.nearest(table, &query.query, CANDIDATES);
-    let before: Vec<usize> = fused(&by_words, &by_vectors)
-        .into_iter()
-        .map(|(chunk, _)| chunk)
-        .collect();
-    let now = ranked(corpus, table, &query.query, weights);
+    let before = fused(&by_words, &by_vectors).into_iter();
+    let mut lists: Vec<Vec<usize>> = vec![before.map(|(chunk, _)| chunk).collect()];
+    let ranked = rankings
+        .iter()
+        .map(|ranking| ranked(corpus, table, &query.query, ranking));
+    lists.extend(ranked);
     let qualities = found.entry(query.kind.clone()).or_default();
-    for (quality, list) in qualities.iter_mut().zip([before, now]) {
+    qualities.resize_with(lists.len(), Quality::default);
+    for (quality, list) in qualities.iter_mut().zip(lists) {
         let list: Vec<_> = list.into_iter().take(RESULTS).collect();
         quality.count(corpus, query, &list);
     }
 }
 
 /// The results in the order in which `context_search` shows them, without boosts for reads.
-fn ranked(corpus: &Corpus, table: &Table, query: &str, weights: &Weights) -> Vec<usize> {
-    let reading = Reading::of(query);
+fn ranked(corpus: &Corpus, table: &Table, query: &str, ranking: &Ranking) -> Vec<usize> {
+    let mut reading = Reading::of(query);
+    if !ranking.is_read {
+        reading.texts = vec![(query.to_owned(), 1.0)];
+    }
     let asked = reading.texts.iter().map(|(text, weight)| {
         let candidates = Candidates {
             dense: hits(corpus, corpus.vectors.nearest(table, text, DEPTH)),
@@ -116,17 +176,21 @@ fn ranked(corpus: &Corpus, table: &Table, query: &str, weights: &Weights) -> Vec
     });
     let fusion = Fusion {
         reading: &reading,
-        weights,
+        weights: &ranking.weights,
         is_hybrid: true,
         all: false,
     };
-    let places: Vec<Place> = corpus
-        .paths
-        .iter()
-        .map(|path| reading.place([(Source::File, path.as_bytes())].into_iter()))
-        .collect();
+    let place = |path: &String| {
+        let mut place = reading.place([(Source::File, path.as_bytes())].into_iter());
+        if !ranking.is_separate {
+            place.role = Role::Code;
+        }
+        place
+    };
+    let places: Vec<Place> = corpus.paths.iter().map(place).collect();
     let found = fusion.merge(asked.collect(), |hit| places[corpus::file(&hit.blob)]);
-    let (shown, _) = spread(found, |found| Some(found.blob), RESULTS);
+    let file = |found: &Candidate| ranking.is_spread.then_some(found.blob);
+    let (shown, _) = spread(found, file, RESULTS);
     let chunk = |blob, position: u32| corpus.first[corpus::file(&blob)] + position as usize;
     shown
         .into_iter()
@@ -181,6 +245,9 @@ fn set(weights: &mut Weights, pair: &str) {
         "error" => &mut weights.vectors[2],
         "sentence" => &mut weights.vectors[3],
         "secondary" => &mut weights.secondary,
+        "length" => &mut weights.length,
+        "others" => &mut weights.others,
+        "function" => &mut weights.function,
         "fragment" => &mut weights.fragment,
         "symbol" => &mut weights.symbol,
         "parent" => &mut weights.parent,

@@ -224,7 +224,7 @@ impl Registry {
         };
         let given = cx.given_tools();
         match runner(cx, args).await {
-            Err(failure) => Err(self.told(&given, failure).await),
+            Err(failure) => Err(self.with_lacked_tools(&given, failure).await),
             answer => answer,
         }
     }

@@ -141,7 +141,7 @@ async fn closed_ignored_and_foreign_paths_are_never_near() {
     let stack = Harness::new()
         .tenant(
             acme.project("hidden", beside)
-                .key(e2e::Key::new("one").projects(["site"])),
+                .key(Key::new("one").projects(["site"])),
         )
         .tenant(Tenant::new("beta").project("site", other))
         .start()

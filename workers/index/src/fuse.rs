@@ -3,9 +3,10 @@
 //! Each text of a query gives a list by vectors and one by words. Code, and tests with documents, are
 //! separate lists of both: otherwise these, which repeat the words of a query, leave no place to code.
 //! The scores of each list are scaled to 0 to 1 (min-max) and added by weights. On code, this measured
-//! better than reciprocal ranks (see `benches/meaning`). Factors and boosts multiply the sum; if the
-//! best exceeds 1, all are divided by it.
+//! better than reciprocal ranks (see `benches/meaning`). Factors multiply the sum; the best other chunks of
+//! the same text add to it; boosts multiply the result. If the best exceeds 1, all are divided by it.
 
+mod factor;
 mod spread;
 
 use std::collections::HashMap;
@@ -13,16 +14,16 @@ use std::collections::HashMap;
 use archway_store::Blob;
 use uuid::Uuid;
 
-use super::chunk::Kind;
 use super::reading::{Place, QueryKind, Reading};
 use super::role::Role;
 use super::vector_store::{Candidates, ChunkLocation, Hit};
+pub use factor::{WEIGHTS, Weights};
 pub use spread::spread;
 
 /// Candidates of each list that count.
 const LIST: usize = 100;
-/// Lines of the longest fragment.
-const FRAGMENT_LINES: u32 = 3;
+/// Other chunks of the same text that add to a chunk's score.
+const OTHERS: usize = 3;
 /// Least cosine of a match by vector alone.
 const MIN_COSINE: f32 = 0.2;
 /// Boost of documents that the caller read within a day.
@@ -94,35 +95,6 @@ impl Boosts {
     }
 }
 
-/// Weights and factors of the score, fitted by `benches/ranking` on commits, comments and questions of four
-/// repositories (docs/adr/0084).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Weights {
-    /// Weight of the vectors' list by the kind of query, in the order of [`QueryKind`]; the words'
-    /// list has 1.
-    pub vectors: [f32; 4],
-    /// Factor of tests and documents, unless the query asks for them.
-    pub secondary: f32,
-    /// Factor of code of one to three lines.
-    pub fragment: f32,
-    /// What the share of its name's words that the query has adds to 1,
-    pub symbol: f32,
-    /// and that of its parent's.
-    pub parent: f32,
-    /// Factor of a file that the query names.
-    pub named: f32,
-}
-
-/// The weights in use.
-pub const WEIGHTS: Weights = Weights {
-    vectors: [1.0, 1.0, 0.5, 1.4],
-    secondary: 0.6,
-    fragment: 0.7,
-    symbol: 0.2,
-    parent: 0.1,
-    named: 1.5,
-};
-
 /// How the lists of a query are merged.
 pub struct Fusion<'a> {
     /// The query.
@@ -170,41 +142,16 @@ impl Fusion<'_> {
             }
         }
         let factored = found.into_values().map(|(mut candidate, place)| {
-            candidate.fused *= self.factor(&candidate.location, place);
+            candidate.fused *= factor::of(self.weights, self.reading, &candidate.location, place);
             candidate
         });
         let mut found: Vec<Candidate> = factored.collect();
+        add_others(&mut found, self.weights.others);
         found.sort_unstable_by(|a, b| {
             let better = b.fused.total_cmp(&a.fused);
             better.then_with(|| a.identity().cmp(&b.identity()))
         });
         found
-    }
-
-    /// The factor of a chunk's score that neither its words nor its vector decide.
-    fn factor(&self, location: &ChunkLocation, place: Place) -> f32 {
-        let (weights, reading) = (self.weights, self.reading);
-        let share = |name: &Option<String>| {
-            let name = name.as_deref();
-            name.map_or(0.0, |name| reading.share_of(name))
-        };
-        let is_code = !matches!(location.kind, Kind::Section | Kind::Entry);
-        let (symbol, parent) = match is_code {
-            true => (share(&location.symbol), share(&location.parent)),
-            false => (0.0, 0.0),
-        };
-        let lines = location.lines.1.saturating_sub(location.lines.0) + 1;
-        let mut factor = 1.0 + weights.symbol * symbol + weights.parent * parent;
-        if place.role != Role::Code && !reading.asks_for_secondary {
-            factor *= weights.secondary;
-        }
-        if is_code && lines <= FRAGMENT_LINES && symbol < 1.0 {
-            factor *= weights.fragment;
-        }
-        if place.is_named {
-            factor *= weights.named;
-        }
-        factor
     }
 }
 
@@ -229,6 +176,28 @@ fn add(
             candidate.lexical = candidate.lexical.max(scaled);
             candidate.has_word = true;
         }
+    }
+}
+
+/// Adds to each score the share `weight` of those of the text's three best other chunks: a text with several
+/// matches is more likely the right one.
+fn add_others(found: &mut [Candidate], weight: f32) {
+    let mut texts: HashMap<(Uuid, Blob), Vec<f32>> = HashMap::new();
+    for candidate in &*found {
+        let scores = texts.entry((candidate.project, candidate.blob));
+        scores.or_default().push(candidate.fused);
+    }
+    for scores in texts.values_mut() {
+        scores.sort_unstable_by(|a, b| b.total_cmp(a));
+        scores.truncate(OTHERS + 1);
+    }
+    for candidate in found {
+        let best = texts.get(&(candidate.project, candidate.blob));
+        let best = best.map_or(&[][..], Vec::as_slice);
+        // The chunk's own score is among the best, or their last one gives way to none.
+        let least = best.last().copied().unwrap_or_default();
+        let others = best.iter().sum::<f32>() - candidate.fused.max(least);
+        candidate.fused += weight * others;
     }
 }
 
@@ -299,12 +268,16 @@ impl ScoreRange {
 
 #[cfg(test)]
 mod tests {
+    use super::super::chunk::Kind;
     use super::*;
 
     /// Not the fitted ones, which may change.
     const TWO_TO_ONE: Weights = Weights {
         vectors: [1.0, 1.0, 1.0, 2.0],
         secondary: 0.7,
+        function: 1.0,
+        length: 0.0,
+        others: 0.0,
         ..WEIGHTS
     };
 
@@ -383,27 +356,34 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_asked_for_rank_higher_and_fragments_lower() {
-        let reading = Reading::of("where is the header parsed by the Reader");
-        let fusion = Fusion {
-            reading: &reading,
-            weights: &TWO_TO_ONE,
-            is_hybrid: true,
-            all: false,
-        };
-        let location = |symbol: &str, lines| ChunkLocation {
-            symbol: Some(symbol.to_owned()),
-            lines,
-            ..hit(0, 0.0).location
-        };
-        let factor = |symbol, lines| fusion.factor(&location(symbol, lines), Place::default());
-        assert!(factor("header", (1, 9)) > factor("render", (1, 9)));
-        assert!(factor("render", (1, 9)) > factor("render", (1, 3)));
-        let all_known = factor("header", (1, 9)) - factor("header", (1, 3));
-        assert!(
-            all_known.abs() < 1e-6,
-            "a fragment that is asked for by name is none"
-        );
+    fn a_texts_three_best_other_chunks_add_to_its_score() {
+        let hits = [(0, 0.9), (1, 0.8), (2, 0.7), (3, 0.6), (4, 0.3)];
+        let hits = hits.iter().map(|(at, score)| hit(*at, *score));
+        let mut found: Vec<Candidate> = hits
+            .map(|hit| Candidate {
+                fused: hit.score,
+                ..Candidate::of(&hit)
+            })
+            .collect();
+        let mut other = hit(5, 0.5);
+        other.blob = [1; 20];
+        found.push(Candidate {
+            fused: other.score,
+            ..Candidate::of(&other)
+        });
+        add_others(&mut found, 0.1);
+        let expected = [
+            0.9 + 0.21,
+            0.8 + 0.22,
+            0.7 + 0.23,
+            0.6 + 0.24,
+            0.3 + 0.24,
+            0.5,
+        ];
+        for (candidate, expected) in found.iter().zip(expected) {
+            let score = candidate.fused;
+            assert!((score - expected).abs() < 1e-6, "{score}, {expected}");
+        }
     }
 
     #[test]

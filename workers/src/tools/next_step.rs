@@ -7,7 +7,11 @@ use crate::context::GivenTools;
 
 impl Registry {
     /// Adds to a failure which of the tools that it suggests are not given to the caller.
-    pub(super) async fn told(&self, given: &GivenTools, mut failure: Failure) -> Failure {
+    pub(super) async fn with_lacked_tools(
+        &self,
+        given: &GivenTools,
+        mut failure: Failure,
+    ) -> Failure {
         let mut lacked = Vec::new();
         for tool in &self.list.tools {
             let is_named = names(&failure.suggestion, &tool.name);

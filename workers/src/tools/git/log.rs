@@ -205,8 +205,9 @@ fn fill(
 mod tests {
     use std::fmt::Write as _;
 
-    use archway_history::Histories;
+    use archway_history::{Histories, HistoryMetrics};
     use archway_repo::testing::{Sandbox, cancel};
+    use prometheus_client::registry::Registry;
 
     use super::*;
 
@@ -242,7 +243,9 @@ mod tests {
         cursor: Option<LogCursor>,
         until: &Cancel,
     ) -> Result<LogPage, HistoryError> {
-        let history = History::of(&app.repo(), &Histories::new(), &cancel())?;
+        let metrics = HistoryMetrics::registered(&mut Registry::default());
+        let histories = Histories::start(None, metrics).unwrap();
+        let history = History::of(&app.repo(), &histories, &cancel())?;
         let query = LogQuery {
             path: None,
             since: None,
@@ -280,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_without_commits_in_time_is_no_end_and_one_without_progress_fails() {
+    fn an_empty_page_out_of_time_is_no_end_and_one_without_progress_fails() {
         let (app, whole) = (sixty_commits(), cancel());
         let all = page(&app, "origin", None, &whole).unwrap();
         assert_eq!(messages(&all), ["commit 2", "commit 1"]);
