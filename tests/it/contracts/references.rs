@@ -1,5 +1,6 @@
 //! `find_references`: who uses a definition, and how sure that is.
 
+mod mirror;
 mod scopes;
 mod unresolved;
 

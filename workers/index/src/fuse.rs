@@ -194,7 +194,7 @@ fn add_others(found: &mut [Candidate], weight: f32) {
     for candidate in found {
         let best = texts.get(&(candidate.project, candidate.blob));
         let best = best.map_or(&[][..], Vec::as_slice);
-        // The chunk's own score is among the best, or their last one gives way to none.
+        // If the chunk is not among the best, the fourth is left out in its place.
         let least = best.last().copied().unwrap_or_default();
         let others = best.iter().sum::<f32>() - candidate.fused.max(least);
         candidate.fused += weight * others;

@@ -210,6 +210,13 @@ impl CommitTree {
         Some(self.commit.as_ref()?.time)
     }
 
+    /// The blob of a file in the listing under these rules. `None` for any other path, and before anything was listed.
+    pub(super) fn listed_blob(&self, path: &RepoPath, rules: &Arc<Rules>) -> Option<ObjectId> {
+        let listing = self.listing.lock().clone();
+        let listing = listing.filter(|known| known.rules == *rules)?;
+        listing.file(path).map(|(_, blob)| blob)
+    }
+
     pub(super) fn stat(&self, entry: &Entry) -> Option<Stat> {
         let commit = self.commit.as_ref()?;
         let listing = self.listing.lock().clone();

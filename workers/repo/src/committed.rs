@@ -90,6 +90,12 @@ impl Repo {
         Ok(files.map(|entry| (entry.path.clone(), None)).collect())
     }
 
+    /// The blob of a file that a listing or search of this commit has found, without reading it. `None` in a work tree,
+    /// whose files change, and for any other path.
+    pub fn listed_blob(&self, path: &RepoPath) -> Option<ObjectId> {
+        self.snapshot.listed_blob(path, &self.rules)
+    }
+
     /// The size of a blob in bytes; `None` if it is missing or cannot be read now.
     pub fn blob_size(&self, id: ObjectId) -> Option<u64> {
         Some(self.git()?.find_header(id).ok()?.size())

@@ -45,6 +45,11 @@ impl SymbolCache {
         SymbolCache(cache)
     }
 
+    /// The symbols of a blob, if its text was parsed lately.
+    pub fn known(&self, project: &Key, language: Language, blob: ObjectId) -> Option<Arc<Parsed>> {
+        self.0.get(&(project.clone(), blob, language))
+    }
+
     /// The symbols of a text, parsed unless they are known.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use super::super::vector_store::ChunkLocation;
 
 /// Lines of the longest fragment.
 const FRAGMENT_LINES: u32 = 3;
-/// Lines of code from which more lines count no more.
+/// Lines from which more lines count no more.
 const LONG: f32 = 55.0;
 
 /// Weights and factors of the score, fitted by `benches/ranking` on commits, comments and questions of four
@@ -19,9 +19,9 @@ pub struct Weights {
     pub vectors: [f32; 4],
     /// Factor of tests and documents, unless the query asks for them.
     pub secondary: f32,
-    /// Factor of functions and methods, for sentences and errors.
+    /// Factor of functions, methods and notes, for sentences and errors.
     pub function: f32,
-    /// What the number of lines adds to 1: nothing for a line, all of it from 55, on a logarithmic scale.
+    /// What the number of lines adds to 1: nothing for a line, all of it from 55 and for notes, on a logarithmic scale.
     pub length: f32,
     /// Factor of code of one to three lines.
     pub fragment: f32,
@@ -66,13 +66,17 @@ pub(super) fn of(
     };
     let lines = location.lines.1.saturating_sub(location.lines.0) + 1;
     #[expect(clippy::cast_precision_loss, reason = "capped at 55")]
-    let length = (lines as f32).min(LONG).ln() / LONG.ln();
+    let length = match location.kind {
+        // What somebody noted is short, and as good as long code.
+        Kind::Entry => 1.0,
+        _ => (lines as f32).min(LONG).ln() / LONG.ln(),
+    };
     let mut factor = 1.0 + weights.symbol * symbol + weights.parent * parent;
     factor *= 1.0 + weights.length * length;
     if place.role != Role::Code && !reading.asks_for_secondary {
         factor *= weights.secondary;
     }
-    let is_function = matches!(location.kind, Kind::Function | Kind::Method);
+    let is_function = matches!(location.kind, Kind::Function | Kind::Method | Kind::Entry);
     if is_function && matches!(reading.kind, QueryKind::Sentence | QueryKind::Error) {
         factor *= weights.function;
     }
@@ -115,6 +119,14 @@ mod tests {
         let factor = |lines| factor("parses a header", Kind::Class, "render", lines);
         assert!(factor(40) > factor(8));
         assert!((factor(400) - factor(55)).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_note_ranks_as_a_long_function() {
+        let query = "parses a header";
+        let note = factor(query, Kind::Entry, "render", 1);
+        let function = factor(query, Kind::Function, "render", 55);
+        assert!((note - function).abs() < 1e-6);
     }
 
     #[test]

@@ -61,19 +61,24 @@ impl CommitListing {
 
     /// The size of a listed file. `None` for another path, and for a link.
     pub(super) fn size(&self, git: &Git, path: &RepoPath) -> Option<u64> {
-        let entries = &self.listing.entries;
-        let position = entries
-            .binary_search_by(|entry| entry.path.cmp(path))
-            .ok()?;
-        let blob = (*self.indexed.blobs().get(position)?)?;
+        let (position, blob) = self.file(path)?;
         let size = self.sizes.get(position)?;
         let known = size.load(Ordering::Relaxed);
         if known != UNKNOWN {
             return Some(known);
         }
-        let header = git.objects().find_header(ObjectId::from(blob)).ok()?;
+        let header = git.objects().find_header(blob).ok()?;
         size.store(header.size(), Ordering::Relaxed);
         Some(header.size())
+    }
+
+    /// The position and the blob of a listed file. `None` for another path, and for a link.
+    pub(super) fn file(&self, path: &RepoPath) -> Option<(usize, ObjectId)> {
+        let entries = &self.listing.entries;
+        let position = entries.binary_search_by(|entry| entry.path.cmp(path));
+        let position = position.ok()?;
+        let blob = (*self.indexed.blobs().get(position)?)?;
+        Some((position, ObjectId::from(blob)))
     }
 }
 

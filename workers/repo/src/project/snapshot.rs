@@ -189,6 +189,11 @@ impl Snapshot {
         }
     }
 
+    /// The blob of a listed file. `None` in a work tree, whose files change.
+    pub(crate) fn listed_blob(&self, path: &RepoPath, rules: &Arc<Rules>) -> Option<ObjectId> {
+        self.bare.as_ref()?.listed_blob(path, rules)
+    }
+
     pub(crate) fn stat(&self, entry: &Entry) -> Option<Stat> {
         match &self.bare {
             Some(tree) => tree.stat(entry),

@@ -61,7 +61,8 @@ impl Place {
             Content::Parsed(source) => source,
             Content::None(why) | Content::Failed(why) => return Err(self.nothing(&why)),
         };
-        let lines = source.text.split_inclusive(|byte| *byte == b'\n').count();
+        let text = sources.text(&source)?;
+        let lines = text.split_inclusive(|byte| *byte == b'\n').count();
         if self.line == 0 || self.line as usize > lines {
             return Err(self.no_line(lines));
         }
@@ -76,7 +77,7 @@ impl Place {
                 .and_then(|at| self.target(&source, at))
                 .ok_or_else(|| self.nothing("nothing is defined there"));
         };
-        let name = name_at(&source.text, self.line, column);
+        let name = name_at(&text, self.line, column);
         let name = name.ok_or_else(|| self.nothing("no name stands at that column"))?;
         // A `#` is part of a script's private name, and of no other name.
         for name in [&*name, name.trim_start_matches('#')] {

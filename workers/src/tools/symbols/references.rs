@@ -168,6 +168,9 @@ fn add(
     found: &mut Vec<(bool, Reference)>,
 ) -> Result<bool, RepoError> {
     let symbols = &source.parsed.symbols;
+    if symbols.uses_of(name).next().is_none() {
+        return Ok(false);
+    }
     let locals: Vec<Local> = symbols.locals_of(name).collect();
     let file = UsingFile {
         path: &source.path,
@@ -181,7 +184,8 @@ fn add(
     let others = others(source, name, targets);
     let targets: Vec<Bound<'_>> = targets.iter().map(|it| file.bound(it)).collect();
     let others: Vec<Bound<'_>> = others.iter().map(|it| file.bound(it)).collect();
-    let text = String::from_utf8_lossy(&source.text);
+    let text = sources.text(source)?;
+    let text = String::from_utf8_lossy(&text);
     let lines: Vec<&str> = text.lines().collect();
     for (number, used) in symbols.uses_of(name).enumerate() {
         let is_late = number % USES_BETWEEN_CHECKS == 0 && sources.is_late()?;

@@ -1,6 +1,6 @@
 //! The files of a project that may have a name, and their symbols.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use archway_proto::failure::Failure;
 use archway_repo::{
@@ -27,7 +27,8 @@ pub(in crate::tools) struct Sources<'a> {
 pub(super) struct Source {
     pub(super) path: RepoPath,
     pub(super) parsed: Arc<Parsed>,
-    pub(super) text: Vec<u8>,
+    /// `None` if the symbols of its blob were known: [`Sources::text`] reads it.
+    text: Option<Vec<u8>>,
 }
 
 /// Files that may have a name.
@@ -160,18 +161,22 @@ impl<'a> Sources<'a> {
         let Some(language) = Language::of(path) else {
             return Ok(Content::None("no grammar for this kind of file".into()));
         };
-        let mut file = match self.repo.open(path) {
-            Ok(file) => file,
+        let blob = self.repo.listed_blob(path);
+        let known = blob.and_then(|blob| self.cache.known(self.repo.key(), language, blob));
+        if let Some(parsed) = known {
+            return Ok(Content::Parsed(Source {
+                path: path.clone(),
+                parsed,
+                text: None,
+            }));
+        }
+        let text = match self.read(path) {
+            Ok(text) => text,
             Err(error) if is_gone(&error) => {
                 return Ok(Content::None("it is gone or may not be read".into()));
             }
             Err(error) => return Err(error),
         };
-        let text = file.read_at_most(syntax::MAX_BYTES as u64);
-        let text = text.map_err(|source| RepoError::Io {
-            what: "reading a file to find its symbols",
-            source,
-        })?;
         let Some(text) = text else {
             let most = syntax::MAX_BYTES;
             return Ok(Content::None(format!(
@@ -185,7 +190,7 @@ impl<'a> Sources<'a> {
             Ok(parsed) => Ok(Content::Parsed(Source {
                 path: path.clone(),
                 parsed,
-                text,
+                text: Some(text),
             })),
             Err(SyntaxError::Stopped(stopped)) => Err(stopped.into()),
             Err(error @ (SyntaxError::TooSlow | SyntaxError::Thread(_))) => {
@@ -193,6 +198,27 @@ impl<'a> Sources<'a> {
             }
             Err(error) => Ok(Content::None(error.to_string())),
         }
+    }
+
+    /// The text of a source.
+    ///
+    /// # Errors
+    /// If it was not read yet, and cannot be read now.
+    pub(super) fn text<'s>(&self, source: &'s Source) -> Result<Cow<'s, [u8]>, RepoError> {
+        match &source.text {
+            Some(text) => Ok(Cow::Borrowed(text)),
+            None => Ok(Cow::Owned(self.read(&source.path)?.unwrap_or_default())),
+        }
+    }
+
+    /// A file's text; `None` if it is longer than what is parsed.
+    fn read(&self, path: &RepoPath) -> Result<Option<Vec<u8>>, RepoError> {
+        let mut file = self.repo.open(path)?;
+        let text = file.read_at_most(syntax::MAX_BYTES as u64);
+        text.map_err(|source| RepoError::Io {
+            what: "reading a file to find its symbols",
+            source,
+        })
     }
 
     /// Parses a text, waiting while the parser is busy: load must not change what is found.
