@@ -290,11 +290,11 @@ mod tests {
         let what = "a page is no list".to_owned();
         let invalid = Err(ListingError::Invalid { what });
         answers.add(&due, invalid, grace).unwrap();
-        // Its last answer counts on.
+        // Its last answer stays valid.
         let row = &answers.rows[0];
         assert_eq!((row.is_answer, &row.readers), (false, &None));
-        let told = "acme/site: the host's answer is not valid: a page is no list";
-        assert_eq!(answers.message.as_deref(), Some(told));
+        let message = "acme/site: the host's answer is not valid: a page is no list";
+        assert_eq!(answers.message.as_deref(), Some(message));
         // A credential that is refused for one after the other is refused for all.
         let mut is_taken = || {
             let said = "403".to_owned();

@@ -45,7 +45,7 @@ pub(crate) struct DueReaders {
 pub(crate) struct ReadersRow {
     pub(crate) project_id: Uuid,
     pub(crate) asked_at: i64,
-    /// Whether the host answered. If not, its last answer counts on.
+    /// Whether the host answered. If not, its last answer stays valid.
     pub(crate) is_answer: bool,
     /// `None` if they are as they were.
     pub(crate) readers: Option<Vec<i64>>,

@@ -47,13 +47,13 @@ const LIES: [(StatusCode, &str, &str, &str); 6] = [
 ];
 
 /// Has the host asked, and waits until the operator reads these words.
-async fn until_told(mirrored: &Mirrored, words: &str) {
+async fn until_shown(mirrored: &Mirrored, words: &str) {
     ask_again(mirrored).await;
-    let told = async || {
+    let shown = async || {
         let message = state(mirrored).await.message;
         message.filter(|message| message.contains(words))
     };
-    let message = mirrored.stack.eventually(told).await;
+    let message = mirrored.stack.eventually(shown).await;
     let own = mirrored.host.base();
     assert!(
         !message.contains("sesame") && !message.contains(&own),
@@ -73,7 +73,7 @@ async fn a_host_that_lies_about_readers_shows_nobody_more() {
         mirrored.until_served(&ada, &["site"]).await;
         for (status, link, body, words) in LIES {
             mirrored.host.answer_for_readers(Some((status, link, body)));
-            until_told(&mirrored, words).await;
+            until_shown(&mirrored, words).await;
             mirrored.until_served(&ada, &["site"]).await;
             mirrored.until_served(&eve, &[]).await;
             assert_eq!(state(&mirrored).await.answered, 1, "{words}");
@@ -81,7 +81,7 @@ async fn a_host_that_lies_about_readers_shows_nobody_more() {
         mirrored
             .host
             .limit(Some((StatusCode::TOO_MANY_REQUESTS, 1)));
-        until_told(&mirrored, "asks to wait until").await;
+        until_shown(&mirrored, "asks to wait until").await;
         mirrored.host.limit(None);
 
         // The last good answer becomes too old.

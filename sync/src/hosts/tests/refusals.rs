@@ -149,7 +149,7 @@ async fn a_host_that_stays_silent_ends_at_the_deadline() {
     let limit = Duration::from_millis(100);
     let error = failed(&silent.with_deadline(limit)).await;
     assert!(
-        matches!(error, ListingError::TimedOut { limit: told } if told == limit),
+        matches!(error, ListingError::TimedOut { limit: named } if named == limit),
         "{error:?}"
     );
     drop(listener);
