@@ -122,7 +122,7 @@ impl AppToken {
         };
         let page = match wire::ask(&self.http, HostKind::Github, question).await? {
             Answer::Page(page) => page,
-            Answer::Missing | Answer::NotModified => {
+            Answer::Missing | Answer::NotModified(_) => {
                 return Err(ListingError::NotFound {
                     what: "installation of the App",
                 });

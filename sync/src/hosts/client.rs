@@ -156,7 +156,7 @@ impl HostClient {
                     has_news = gathering.add(&page.body)?;
                     next = page.next;
                 }
-                Answer::NotModified | Answer::Missing => {
+                Answer::NotModified(_) | Answer::Missing => {
                     return Err(ListingError::invalid("a page that it links to is missing"));
                 }
             }
@@ -187,7 +187,7 @@ impl HostClient {
             };
             match wire::ask(&self.http, address.kind, question).await? {
                 Answer::Page(page) => return Ok(Some((route, page))),
-                Answer::NotModified => return Ok(None),
+                Answer::NotModified(_) => return Ok(None),
                 Answer::Missing => {}
             }
         }

@@ -27,7 +27,7 @@ use super::{
 use entries::Team;
 
 pub use answer::{AskedRepository, HostReader, ReadersAnswer};
-use names::{at, is_of_list, number, plain};
+use names::{at, number, numbered, plain};
 
 /// Readers of one repository, at most; more are an error, never a cut.
 const MOST_READERS: usize = 50_000;
@@ -48,7 +48,6 @@ pub struct ReaderSession<'a> {
     /// The members of teams.
     teams: HashMap<i64, Arc<Vec<HostReader>>>,
     /// Of the repository that is asked for.
-    host_id: String,
     is_requested: bool,
 }
 
@@ -70,7 +69,6 @@ impl<'a> ReaderSession<'a> {
             budget,
             token,
             teams: HashMap::new(),
-            host_id: String::new(),
             is_requested: false,
         }
     }
@@ -86,7 +84,6 @@ impl<'a> ReaderSession<'a> {
         let Source::Host(address) = &self.client.connection.source else {
             return Err(ListingError::invalid("a list of URLs has no readers"));
         };
-        self.host_id = repository.host_id.to_owned();
         self.is_requested = repository.is_requested;
         let limit = self.client.deadline;
         let asked = Box::pin(async {
@@ -105,12 +102,11 @@ impl<'a> ReaderSession<'a> {
         address: &HostAddress,
         repository: AskedRepository<'_>,
     ) -> Result<ReadersAnswer, ListingError> {
+        // Not by name: an old one may be that of another repository now.
+        let id = number(repository.host_id)?;
         let path = match address.kind {
-            HostKind::Gitlab => format!("/projects/{}/members/all?", number(repository.host_id)?),
-            _ => format!(
-                "/repos/{}/collaborators?affiliation=all&",
-                plain(repository.path)?
-            ),
+            HostKind::Gitlab => format!("/projects/{id}/members/all?"),
+            _ => format!("/repositories/{id}/collaborators?affiliation=all&"),
         };
         let page = |number: usize| at(address, &format!("{path}per_page={PAGE}&page={number}"));
         if self.is_unchanged(address, page, repository.etags).await? {
@@ -133,9 +129,11 @@ impl<'a> ReaderSession<'a> {
         etags: &[String],
     ) -> Result<bool, ListingError> {
         for (index, etag) in etags.iter().enumerate() {
-            match self.ask(address, page(index + 1)?, Some(etag)).await? {
-                Answer::NotModified => {}
-                Answer::Page(_) | Answer::Missing => return Ok(false),
+            let url = page(index + 1)?;
+            let list = url.path().to_owned();
+            match self.ask(address, url, Some(etag)).await? {
+                Answer::NotModified(of) if of.path() == list => {}
+                Answer::NotModified(_) | Answer::Page(_) | Answer::Missing => return Ok(false),
             }
         }
         Ok(!etags.is_empty())
@@ -150,14 +148,14 @@ impl<'a> ReaderSession<'a> {
         let path = plain(path)?;
         let first = at(address, &format!("/repos/{path}/collaborators?limit=50"))?;
         let (mut readers, _) = self.people(address, first).await?;
-        let mut teams = BTreeMap::new();
+        let mut teams = BTreeMap::<i64, Team>::new();
         let first = at(address, &format!("/repos/{path}/teams?limit=50"))?;
         let listed = self.walk(address, first, |entry| {
-            let team = Team::read(entry).filter(Team::reads_code);
-            teams.extend(team.map(|team| (team.id, team)));
+            teams.extend(Team::read(entry).map(|team| (team.id, team)));
             teams.len()
         });
         listed.await?;
+        teams.retain(|_, team| team.reads_code());
         for team in teams.keys() {
             let members = self.members(address, *team).await?;
             readers.extend(members.iter().map(|it| (it.account, it.clone())));
@@ -216,32 +214,36 @@ impl<'a> ReaderSession<'a> {
             etags: Vec::new(),
             last: 0,
         };
-        let list = first.path().to_owned();
-        let (mut next, mut read) = (Some(first), HashSet::new());
+        let (mut next, mut read) = (Some(first.clone()), HashSet::new());
+        let mut count = 0;
         while let Some(url) = next.take() {
             if !read.insert(url.to_string()) || read.len() > MOST_PAGES {
                 return Err(ListingError::invalid(
                     "its pages link in a circle, or are more than 1,000",
                 ));
             }
-            let of_list = (list.as_str(), read.len() == 1);
+            let of_list = (first.path(), read.len() == 1);
             let page = self.page(address, url, of_list).await?;
             let entries: Vec<&RawValue> = serde_json::from_slice(&page.body)
                 .map_err(|error| ListingError::invalid(&format!("a page is no list: {error}")))?;
             walked.last = entries.len();
+            let before = count;
             for entry in entries {
-                if take(entry.get()) > MOST_READERS {
+                count = take(entry.get());
+                if count > MOST_READERS {
                     return Err(too_many());
                 }
             }
             walked.etags.push(page.etag);
-            next = page.next;
+            // Gitea does not link the pages of each list, and gives some lists whole, whatever page is asked for.
+            let may_follow = address.kind == HostKind::Gitea && count > before;
+            let unlinked = may_follow.then(|| numbered(&first, read.len() + 1));
+            next = page.next.or(unlinked);
         }
         Ok(walked)
     }
 
-    /// A page of the list at this path of the API, its first one or another. An old name may lead to the list of another
-    /// repository, which is an error.
+    /// A page of the list at this path of the API, its first one or another. A way to another list is an error.
     async fn page(
         &self,
         address: &HostAddress,
@@ -250,17 +252,17 @@ impl<'a> ReaderSession<'a> {
     ) -> Result<Page, ListingError> {
         let page = match self.ask(address, url, None).await? {
             Answer::Page(page) => page,
-            Answer::Missing | Answer::NotModified if is_first => {
+            Answer::Missing | Answer::NotModified(_) if is_first => {
                 return Err(ListingError::NotFound {
                     what: "list of the repository's readers",
                 });
             }
-            Answer::Missing | Answer::NotModified => {
+            Answer::Missing | Answer::NotModified(_) => {
                 return Err(ListingError::invalid("a page that it links to is missing"));
             }
         };
         let mut urls = std::iter::once(&page.url).chain(&page.next);
-        if !urls.all(|url| is_of_list(url, list, &self.host_id)) {
+        if urls.any(|url| url.path() != list) {
             return Err(ListingError::invalid(
                 "its answer, or the next page, is of another list",
             ));

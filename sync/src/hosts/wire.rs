@@ -39,7 +39,8 @@ pub(super) struct Question<'a> {
 /// A host's answer that is no failure.
 pub(super) enum Answer {
     Page(Page),
-    NotModified,
+    /// Where it is, after redirects.
+    NotModified(Url),
     /// 404 or 410.
     Missing,
 }
@@ -78,7 +79,7 @@ pub(super) async fn ask(
             budget.note(&Numbers::of(answer.headers()), Timestamp::now());
         }
         match status {
-            StatusCode::NOT_MODIFIED if etag.is_some() => return Ok(Answer::NotModified),
+            StatusCode::NOT_MODIFIED if etag.is_some() => return Ok(Answer::NotModified(url)),
             StatusCode::NOT_FOUND | StatusCode::GONE => return Ok(Answer::Missing),
             status if status.is_redirection() => url = redirected(&url, &answer)?,
             status if status.is_success() => return page(url, answer).await,

@@ -121,8 +121,9 @@ async fn a_private_repository_is_there_for_those_whom_its_host_names() {
         (1, 1, &None)
     );
     let requests = asked(&mirrored, 0).join("\n");
+    assert!(requests.contains("/repositories/1/"), "{requests}");
     assert!(
-        !requests.contains("acme/docs"),
+        !requests.contains("/repositories/2/"),
         "nobody asks about a public one: {requests}"
     );
 
@@ -183,7 +184,7 @@ async fn a_host_that_says_nothing_for_too_long_hides_what_is_private() {
     let failed = async || state(&mirrored).await.message;
     let message = mirrored.stack.eventually(failed).await;
     assert!(message.contains("503"), "{message}");
-    // Its last answer counts on, until it is too old.
+    // Its last answer stays valid, until it is too old.
     mirrored.until_served(&ada, &["docs", "site"]).await;
     mirrored
         .execute("update host_readers set listed_at = now() - interval '13 hours'")

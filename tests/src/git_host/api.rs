@@ -104,10 +104,13 @@ fn listing(state: &HostState) -> Option<Vec<Value>> {
     listing.clone()
 }
 
-/// Who may read the repository of a path of the API.
+/// Who may read the repository of a path of the API, which names it by its number.
 fn readers(state: &HostState, path: &str) -> Option<Vec<Value>> {
-    let path = path.strip_prefix("/api/v3/repos/")?;
-    let path = path.strip_suffix("/collaborators")?;
+    let id = path.strip_prefix("/api/v3/repositories/")?;
+    let id: u64 = id.strip_suffix("/collaborators")?.parse().ok()?;
+    let listing = state.listing.lock().clone()?;
+    let repository = listing.iter().find(|entry| entry["id"] == id)?;
+    let path = repository["full_name"].as_str()?;
     let readers = state.readers.lock();
     let entry = |(id, login): &(i64, String)| json!({ "id": id, "login": login, "permissions": { "pull": true } });
     Some(readers.get(path)?.iter().map(entry).collect())

@@ -10,7 +10,7 @@ const LONGEST_EMAIL: usize = 254;
 /// GitLab's Reporter: a guest of a private project does not see its code.
 const LEAST_GITLAB_LEVEL: i64 = 20;
 
-/// GitHub's `GET /repos/{owner}/{repo}/collaborators`.
+/// GitHub's `GET /repositories/{id}/collaborators`.
 #[derive(Deserialize)]
 struct Collaborator {
     id: i64,

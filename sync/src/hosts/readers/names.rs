@@ -26,8 +26,9 @@ pub(super) fn number(id: &str) -> Result<&str, ListingError> {
     is_number.then_some(id).ok_or_else(none)
 }
 
-/// Whether a URL is of the list at `path` of the API. GitHub also names a repository by its number, as in links to pages.
-pub(super) fn is_of_list(url: &Url, path: &str, host_id: &str) -> bool {
-    let numbered = format!("/repositories/{host_id}/collaborators");
-    url.path() == path || url.path().ends_with(&numbered)
+/// The page with this number of the list that `first` begins.
+pub(super) fn numbered(first: &Url, page: usize) -> Url {
+    let mut url = first.clone();
+    url.query_pairs_mut().append_pair("page", &page.to_string());
+    url
 }

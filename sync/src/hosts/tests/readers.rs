@@ -6,7 +6,7 @@ mod members;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::super::testing::{Asked, HostDouble, page, reply};
+use super::super::testing::{Asked, HostDouble, client, page, reply};
 use super::super::{
     AskedRepository, Budget, HostClient, ListingError, ReaderSession, ReadersAnswer,
 };
@@ -46,7 +46,7 @@ fn collaborator(id: i64, pull: bool) -> Value {
 /// Full pages of collaborators from 1 on, of which the last has 50, each with a validator.
 fn github_of(pages: usize) -> impl Fn(&Asked) -> Response + Clone {
     move |asked| {
-        if asked.path != "/api/v3/repos/acme/site/collaborators" {
+        if asked.path != "/api/v3/repositories/41/collaborators" {
             return reply(404, &[], "{}");
         }
         let number = asked.page();
@@ -201,7 +201,8 @@ async fn half_of_a_rate_limit_is_used_at_most() {
 #[tokio::test]
 async fn names_that_are_no_names_are_not_asked_for() {
     let host = HostDouble::start(|_: &Asked| page(&[])).await;
-    let client = host.github(json!({}));
+    let source = json!({ "gitea": { "org": "acme", "url": host.base } });
+    let gitea = client(source, json!({}));
     for path in [
         "site",
         "acme/../x",
@@ -211,7 +212,12 @@ async fn names_that_are_no_names_are_not_asked_for() {
         "acme/%2e",
     ] {
         let of = AskedRepository { path, ..SITE };
-        assert!(asked(&client, of).await.is_err(), "{path}");
+        assert!(asked(&gitea, of).await.is_err(), "{path}");
+    }
+    let github = host.github(json!({}));
+    for host_id in ["", "-1", "4x", "41/..", "acme/site"] {
+        let of = AskedRepository { host_id, ..SITE };
+        assert!(asked(&github, of).await.is_err(), "{host_id}");
     }
     assert!(host.asked().is_empty());
 }

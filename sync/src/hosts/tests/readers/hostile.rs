@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::super::super::testing::{Asked, HostDouble, client, page, reply};
-use super::super::super::{HostClient, ListingError, ReadersAnswer};
+use super::super::super::{AskedRepository, HostClient, ListingError, ReadersAnswer};
 use super::{SITE, asked};
 
 /// Of each host how its settings name it and its owner, and the lists that it is asked for.
 const HOSTS: [(&str, &str, &[&str]); 3] = [
-    ("github", "org", &["/api/v3/repos/acme/site/collaborators"]),
+    ("github", "org", &["/api/v3/repositories/41/collaborators"]),
     ("gitlab", "group", &["/api/v4/projects/41/members/all"]),
     (
         "gitea",
@@ -26,10 +26,10 @@ const HOSTS: [(&str, &str, &[&str]); 3] = [
     ),
 ];
 
-/// What is answered instead of a list, and how that is told.
+/// What is answered instead of a list, and a part of the message about it.
 type Lie = (fn(&Asked) -> Response, &'static str);
 
-const LIES: [Lie; 12] = [
+const LIES: [Lie; 14] = [
     (|_| reply(200, &[], "[{\"id\": 7"), "a page is no list"),
     (|_| page_of(json!({ "id": 7 })), "a page is no list"),
     (
@@ -42,6 +42,14 @@ const LIES: [Lie; 12] = [
     ),
     (
         |asked| linked(asked, "/api/v4/projects/42/members/all?page=2"),
+        "is of another list",
+    ),
+    (
+        |asked| linked(asked, "/api/v3/repositories/42/collaborators?page=2"),
+        "is of another list",
+    ),
+    (
+        |asked| linked(asked, "/x/api/v3/repositories/41/collaborators?page=2"),
         "is of another list",
     ),
     (
@@ -119,12 +127,12 @@ fn at(base: &str, kind: &str, owner: &str) -> HostClient {
 async fn each_lie_about_readers_is_an_error_whatever_list_it_is_in() {
     for (kind, owner, lists) in HOSTS {
         for list in lists {
-            for (lie, told) in LIES {
+            for (lie, message) in LIES {
                 let host = lying(list, lie).await;
                 let error = asked(&at(&host.base, kind, owner), SITE).await;
                 let error = error.unwrap_err();
                 let text = format!("{error}");
-                assert!(text.contains(told), "{list}: {text}");
+                assert!(text.contains(message), "{list}: {text}");
                 let shown = format!("{error:?}");
                 assert!(
                     !shown.contains("s3cr3t") && !shown.contains("127.0.0"),
@@ -145,7 +153,9 @@ async fn a_host_that_tells_the_truth_names_one_reader() {
         };
         let accounts: Vec<i64> = readers.iter().map(|it| it.account).collect();
         assert_eq!(accounts, [7]);
-        let paths: Vec<String> = host.asked().into_iter().map(|it| it.path).collect();
+        let mut paths: Vec<String> = host.asked().into_iter().map(|it| it.path).collect();
+        // Gitea is asked whether another page follows.
+        paths.dedup();
         assert_eq!(paths, lists);
     }
 }
@@ -170,6 +180,18 @@ async fn pages_that_never_end_are_refused_at_a_thousand() {
 }
 
 #[tokio::test]
+async fn pages_without_links_that_never_end_are_refused_at_a_thousand() {
+    let (kind, owner, lists) = HOSTS[2];
+    let endless = |asked: &Asked| page(&[entry(i64::try_from(asked.page()).unwrap())]);
+    let host = lying(lists[2], endless).await;
+    let error = asked(&at(&host.base, kind, owner), SITE).await;
+    let text = error.unwrap_err().to_string();
+    assert!(text.contains("more than 1,000"), "{text}");
+    let asked = host.asked().into_iter();
+    assert_eq!(asked.filter(|it| it.path == lists[2]).count(), 1000);
+}
+
+#[tokio::test]
 async fn a_host_that_stays_silent_about_readers_ends_at_the_deadline() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
@@ -178,7 +200,7 @@ async fn a_host_that_stays_silent_about_readers_ends_at_the_deadline() {
         let silent = at(&base, kind, owner).with_deadline(limit);
         let error = asked(&silent, SITE).await.unwrap_err();
         assert!(
-            matches!(error, ListingError::TimedOut { limit: told } if told == limit),
+            matches!(error, ListingError::TimedOut { limit: named } if named == limit),
             "{kind}: {error:?}"
         );
     }
@@ -204,13 +226,25 @@ async fn the_token_follows_no_list_to_another_host() {
 }
 
 #[tokio::test]
-async fn githubs_link_by_the_repositorys_own_number_is_followed() {
-    for (number, is_taken) in [(41, true), (42, false)] {
-        let numbered = format!("/api/v3/repositories/{number}/collaborators?page=2");
-        let list = HOSTS[0].2[0];
-        let host = lying(list, move |asked| linked(asked, &numbered)).await;
-        let answer = asked(&at(&host.base, "github", "org"), SITE).await;
-        assert_eq!(answer.is_ok(), is_taken, "{answer:?}");
+async fn an_unchanged_list_of_another_repository_says_nothing() {
+    let etags = ["\"1\"".to_owned()];
+    let known = AskedRepository {
+        etags: &etags,
+        ..SITE
+    };
+    for (kind, owner, lists) in HOSTS.into_iter().take(2) {
+        let list = lists[0];
+        let answer = move |asked: &Asked| match asked.header("if-none-match") {
+            _ if asked.path == list => reply(307, &[("location", "/other")], ""),
+            "" => page(&[entry(7)]),
+            _ => reply(304, &[], ""),
+        };
+        let host = HostDouble::start(answer).await;
+        let error = asked(&at(&host.base, kind, owner), known).await;
+        let text = error.unwrap_err().to_string();
+        assert!(text.contains("is of another list"), "{kind}: {text}");
+        // By the validator, and then without it.
+        assert_eq!(host.asked().len(), 4);
     }
 }
 

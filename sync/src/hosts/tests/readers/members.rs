@@ -101,7 +101,8 @@ async fn gitea_lists_collaborators_and_members_of_teams_that_read_code() {
         path: "acme/api",
         ..SITE
     };
-    for (of, requests) in [(SITE, 5), (api, 2)] {
+    // Each list is asked once more, to see that no other page follows.
+    for (of, requests) in [(SITE, 9), (api, 4)] {
         let ReadersAnswer::Listed { readers, etags } = session.readers(of).await.unwrap() else {
             panic!()
         };
@@ -111,4 +112,30 @@ async fn gitea_lists_collaborators_and_members_of_teams_that_read_code() {
         // Teams are read once.
         assert_eq!(host.asked().len(), requests);
     }
+}
+
+#[tokio::test]
+async fn gitea_is_asked_until_a_page_is_empty_where_it_links_none() {
+    // It cuts pages to 30, and gives all teams on each page, with their units in another order.
+    let host = HostDouble::start(|asked: &Asked| {
+        let user = |id: usize| json!({ "id": id, "login": format!("u{id}") });
+        let cut = |from: usize, count: usize| {
+            let ids = (from..from + count).skip((asked.page() - 1) * 30);
+            page(&ids.take(30).map(user).collect::<Vec<Value>>())
+        };
+        match asked.path.as_str() {
+            "/api/v1/repos/acme/site/collaborators" => cut(1, 75),
+            "/api/v1/repos/acme/site/teams" => {
+                page(&[json!({ "id": 7, "permission": "owner", "units": [asked.page()] })])
+            }
+            "/api/v1/teams/7/members" => cut(101, 60),
+            _ => reply(404, &[], "{}"),
+        }
+    })
+    .await;
+    let source = json!({ "gitea": { "org": "acme", "url": host.base } });
+    let (accounts, _) = listed(&client(source, json!({}))).await;
+    assert_eq!(accounts, (1..=75).chain(101..=160).collect::<Vec<i64>>());
+    let pages: Vec<usize> = host.asked().iter().map(Asked::page).collect();
+    assert_eq!(pages, [1, 2, 3, 4, 1, 2, 1, 2, 3]);
 }
