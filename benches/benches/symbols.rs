@@ -203,27 +203,42 @@ async fn calls(folder: &Path) {
         }
     }
     let names: Vec<String> = names.into_iter().collect();
-    let data = tempfile::tempdir().expect("a folder");
-    let dev = Dev::start(folder, data.path());
-    dev.lift().await;
-    for (tool, argument) in [("find_symbol", "name"), ("find_references", "symbol")] {
-        let (mut first, mut warm) = (Vec::new(), Vec::new());
-        for name in names.iter().step_by(1.max(names.len() / CALLS)) {
-            let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-                "params": { "name": tool, "arguments": { argument: name } } });
-            let mut client = Client::connect(&dev.url, &dev.key, &call.to_string()).await;
-            first.extend(client.time(1).await);
-            warm.extend(client.time(3).await);
+    let temporary = tempfile::tempdir().expect("a folder");
+    let mirror = temporary.path().join("mirror.git");
+    let mut clone = Command::new("git");
+    clone.args(["clone", "--quiet", "--bare", "--no-local"]);
+    let cloned = clone.arg(folder).arg(&mirror).status();
+    assert!(cloned.expect("git starts").success());
+    for (how, repo) in [("work tree", folder), ("mirror", &mirror)] {
+        let data = temporary.path().join(how);
+        fs::create_dir(&data).expect("a folder");
+        let dev = Dev::start(repo, &data);
+        dev.lift().await;
+        for (tool, argument) in [("find_symbol", "name"), ("find_references", "symbol")] {
+            print!("{how}, {tool}: ");
+            times(&dev, (tool, argument), &names).await;
         }
-        warm.sort_by(f64::total_cmp);
-        let p95 = warm[warm.len() * 95 / 100];
-        println!(
-            "{tool}: {} names, first {:.1} ms, warm p50 {:.1} ms (target ≤ 10), p95 {p95:.1} ms",
-            first.len(),
-            median(&mut first),
-            median(&mut warm),
-        );
+        println!("{how}: peak memory {:.0} MiB", dev.usage().peak_mib);
+        dev.stop();
     }
-    println!("peak memory {:.0} MiB", dev.usage().peak_mib);
-    dev.stop();
+}
+
+/// Prints how long the calls of a tool take for some of the names.
+async fn times(dev: &Dev, (tool, argument): (&str, &str), names: &[String]) {
+    let (mut first, mut warm) = (Vec::new(), Vec::new());
+    for name in names.iter().step_by(1.max(names.len() / CALLS)) {
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": { "name": tool, "arguments": { argument: name } } });
+        let mut client = Client::connect(&dev.url, &dev.key, &call.to_string()).await;
+        first.extend(client.time(1).await);
+        warm.extend(client.time(3).await);
+    }
+    warm.sort_by(f64::total_cmp);
+    let p95 = warm[warm.len() * 95 / 100];
+    println!(
+        "{} names, first {:.1} ms, warm p50 {:.1} ms (target ≤ 10), p95 {p95:.1} ms",
+        first.len(),
+        median(&mut first),
+        median(&mut warm),
+    );
 }
