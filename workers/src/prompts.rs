@@ -79,19 +79,16 @@ pub(crate) async fn get(
         prompt,
         commit,
     } = resolve(cx, registry, &args.name).await?;
+    let given = checked_arguments(&prompt, args.arguments);
+    // Before documents are read. A built-in prompt that the caller cannot get is unknown, whatever its arguments.
+    let given = match &project {
+        Some(_) => Ok(given?),
+        None => given,
+    };
     let mut expander = Expander::new(cx, registry, project.as_ref());
-    let expanded = expander.expand(&prompt).await?;
+    let mut expanded = expanded(&mut expander, project.is_none(), &prompt).await?;
     let files = path.into_iter().chain(expander.into_files());
-    let mut expanded = expanded.map_err(|why| match &project {
-        Some(_) => Failure::new(
-            Fault::InvalidArguments,
-            format!("the prompt {:?} is skipped: {why}", prompt.name),
-            "call prompts/list for the available prompts",
-        ),
-        // Nor is it in the list.
-        None => unknown(&prompt.name),
-    })?;
-    let given = checked_arguments(&prompt, args.arguments)?;
+    let given = given?;
     if project.is_none() {
         expanded.messages = builtin::without_absent(expanded.messages, &given);
     }
@@ -119,6 +116,24 @@ pub(crate) async fn get(
     Ok(reply.project(project).as_of(commit).of_files(files))
 }
 
+/// Expands a prompt, if it is available to the caller. Otherwise a project's is skipped, as the list says, and a
+/// built-in one is unknown.
+async fn expanded(
+    expander: &mut Expander<'_>,
+    is_builtin: bool,
+    prompt: &Prompt,
+) -> Result<Expanded, Failure> {
+    let expanded = expander.expand(prompt).await?;
+    expanded.map_err(|why| match is_builtin {
+        false => Failure::new(
+            Fault::InvalidArguments,
+            format!("the prompt {:?} is skipped: {why}", prompt.name),
+            "call prompts/list for the available prompts",
+        ),
+        true => unknown(&prompt.name),
+    })
+}
+
 fn messages(expanded: Expanded, mut filler: Filler<'_>) -> Result<Vec<Message>, Failure> {
     let messages = expanded.messages.into_iter();
     let filled = messages.map(|(role, parts)| {
@@ -132,7 +147,7 @@ fn messages(expanded: Expanded, mut filler: Filler<'_>) -> Result<Vec<Message>, 
     filled.collect()
 }
 
-/// The project of a named prompt, and the names of its arguments.
+/// The project of a named prompt that is available to the caller, and the names of its arguments.
 pub(crate) async fn arguments_of(
     cx: &ToolContext,
     registry: &Registry,
@@ -141,6 +156,13 @@ pub(crate) async fn arguments_of(
     let ResolvedPrompt {
         project, prompt, ..
     } = resolve(cx, registry, name).await?;
+    let is_builtin = project.is_none();
+    expanded(
+        &mut Expander::new(cx, registry, project.as_ref()),
+        is_builtin,
+        &prompt,
+    )
+    .await?;
     let arguments = prompt.arguments.into_iter();
     Ok((project, arguments.map(|argument| argument.name).collect()))
 }

@@ -180,6 +180,33 @@ async fn completion_offers_only_what_the_caller_may_read() {
 }
 
 #[tokio::test]
+async fn a_prompt_that_the_caller_cannot_get_has_no_completion() {
+    let acme = Tenant::new("acme")
+        .project("site", site(&[(FILE, "greet", "{{tool:git_log}}")]))
+        .key(Key::new("files").families(["files"]));
+    let stack = Harness::new().tenant(acme).start().await;
+    let files = stack.keyed("acme", "files");
+    for (prompt, argument, why) in [
+        ("review-a-decision", "decision", "there is no prompt"),
+        ("greet", "who", "is skipped: there is no tool"),
+    ] {
+        let params = json!({
+            "ref": { "type": "ref/prompt", "name": prompt },
+            "argument": { "name": argument, "value": "" },
+        });
+        result(&stack.client("acme"), "completion/complete", params.clone()).await;
+        let error = refused(&files, "completion/complete", params).await;
+        assert!(error["message"].to_string().contains(why), "{error}");
+    }
+    // The arguments of a project's prompt are checked before what it names.
+    let error = refused(&files, "prompts/get", json!({ "name": "greet" })).await;
+    assert!(
+        error["message"].to_string().contains("is missing"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
 async fn a_misspelt_prompt_gets_near_names_that_the_caller_may_get() {
     let acme = Tenant::new("acme")
         .project("api", site(&[(FILE, "greet", "Text.")]))
@@ -194,7 +221,7 @@ async fn a_misspelt_prompt_gets_near_names_that_the_caller_may_get() {
         error["message"].as_str().unwrap().to_owned()
     };
     let form = "name its project, as api/greet; the projects are api, web";
-    for (label, name, told) in [
+    for (label, name, said) in [
         ("", "greet", form),
         ("", "review-a-decison", "did you mean review-a-decision? Or"),
         (
@@ -212,7 +239,7 @@ async fn a_misspelt_prompt_gets_near_names_that_the_caller_may_get() {
         ("api", "onboard", "did you mean onboard-to-this-repo? Or"),
     ] {
         let message = message(label, name).await;
-        assert!(message.contains(told), "{label} {name}: {message}");
+        assert!(message.contains(said), "{label} {name}: {message}");
     }
     let absent = message("files", "review-a-decision").await;
     let unknown =
