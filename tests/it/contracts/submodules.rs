@@ -93,6 +93,12 @@ async fn assert_refused(client: &Client) {
         let suggestion = error["suggestion"].as_str().unwrap();
         assert!(suggestion.contains("list_projects"), "{suggestion}");
     }
+    let misspelt = json!({ "file_path": "lib/ones" });
+    let log = client.call("git_log", misspelt.clone()).await;
+    let log = log.value().to_string();
+    assert!(log.contains("did you mean `lib/one`?"), "{log}");
+    let blame = client.call("git_blame", misspelt).await;
+    assert_eq!(blame.error()["details"]["nearest"], Value::Null, "no file");
 }
 
 #[tokio::test]

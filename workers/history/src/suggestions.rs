@@ -83,8 +83,8 @@ impl History {
         Ok(is_served && self.is_tree(commit, path.clone())? == Some(true))
     }
 
-    /// The files and folders of a commit that path rules admit, upper folders first. Of a large commit only the
-    /// first ones are looked at.
+    /// The files and folders of a commit that path rules admit, upper folders first. A submodule is a folder. Of a
+    /// large commit only the first ones are looked at.
     ///
     /// # Errors
     /// If the commit can't be read, or the call has to stop.
@@ -106,7 +106,7 @@ impl History {
             for entry in entries.map_err(git(READING))?.take(left) {
                 left -= 1;
                 let entry = entry.map_err(git(READING))?;
-                let kind = match entry.mode.is_tree() {
+                let kind = match entry.mode.is_tree() || entry.mode.is_commit() {
                     true => Kind::Directory,
                     false => Kind::File,
                 };
@@ -114,7 +114,7 @@ impl History {
                 let Some(path) = path.filter(|path| self.rules.check(path, kind).is_ok()) else {
                     continue;
                 };
-                if kind == Kind::Directory {
+                if entry.mode.is_tree() {
                     folders.push_back((path.clone(), entry.oid.to_owned()));
                 }
                 served.push((path, kind));

@@ -18,7 +18,7 @@ const MAX_ENTRIES: usize = 200_000;
 const MAX_COMPARED: usize = 1_000;
 /// No longer path is named, in bytes.
 const LONGEST_PATH: usize = 256;
-/// How long to wait for the listing.
+/// How long to look for near paths.
 const WAIT: Duration = Duration::from_secs(2);
 
 /// The files near a path of none, if `is_readable`.
@@ -72,9 +72,14 @@ pub(in crate::tools) fn question(near: &[String]) -> String {
     format!("did you mean {}?", named.join(" or "))
 }
 
+/// The deadline of a search for near paths, which is optional.
+pub(in crate::tools) fn briefly(cancel: &Cancel) -> Cancel {
+    cancel.until(Instant::now() + WAIT)
+}
+
 /// The listing, unless it is too large. A suggestion is optional, so failures are ignored.
 fn listing(repo: &Repo, cancel: &Cancel) -> Option<Arc<Listing>> {
-    let listing = repo.listing(&cancel.until(Instant::now() + WAIT)).ok()?;
+    let listing = repo.listing(&briefly(cancel)).ok()?;
     (listing.entries.len() <= MAX_ENTRIES).then_some(listing)
 }
 
@@ -100,7 +105,8 @@ pub(in crate::tools) fn among<'a>(
         .map(|path| (path, split(path).1))
         .filter(|(_, known)| may_be_near((name, letters), known))
         .filter(|(_, known)| nearest::to(name, std::iter::once(*known)).is_some())
-        .filter(|(known, _)| text::shown(known) == *known)
+        // Messages name paths between backticks.
+        .filter(|(known, _)| text::shown(known) == *known && !known.contains('`'))
         .map(|(known, name)| Candidate {
             path: known,
             name,
@@ -214,7 +220,7 @@ mod tests {
     #[test]
     fn odd_names_and_long_paths_are_never_near() {
         let long = format!("{}open.rs", "folder/".repeat(40));
-        let known = ["a/open\u{202e}.rs", "b/open\n.rs", &long];
+        let known = ["a/open\u{202e}.rs", "b/open\n.rs", "c/open`.rs", &long];
         assert_eq!(near("open.rs", &known), [""; 0]);
         let path = RepoPath::parse("open.rs").unwrap();
         assert_eq!(among(&path, [&b"open\xff.rs"[..]].into_iter()), [""; 0]);

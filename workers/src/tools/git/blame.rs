@@ -152,7 +152,7 @@ fn near_files(
 ) -> Vec<String> {
     let is_file = |kind: Kind| kind == Kind::File;
     commit.map_or_else(Vec::new, |commit| {
-        near_paths(history, (commit, path), is_file, cancel)
+        near_paths(history, (commit, path), is_file, &near::briefly(cancel))
     })
 }
 

@@ -62,6 +62,7 @@ fn path_is_absent(
     let shown = text::shown(&shown);
     let named = commits.iter().take(MAX_NAMED);
     let named: Vec<String> = named.map(|&commit| history.short(commit)).collect();
+    let cancel = &near::briefly(cancel);
     let near = commits.iter().take(MAX_NAMED);
     let mut near = near.map(|&commit| near_paths(history, (commit, path), |_| true, cancel));
     let hint = match near.find(|near| !near.is_empty()) {
