@@ -192,3 +192,19 @@ async fn a_suggestion_says_which_of_its_tools_the_caller_lacks() {
     assert!(all.contains("list_files"), "{all}");
     assert_eq!(git, format!("{all} (not given to you: list_files)"));
 }
+
+#[tokio::test]
+async fn a_project_that_a_suggestion_names_is_taken_for_no_tool() {
+    let acme = Tenant::new("acme")
+        .project("outline", shop().commit())
+        .key(Key::new("git").families(["git"]));
+    let stack = Harness::new().tenant(acme).start().await;
+    let misspelt = json!({ "project": "outlin" });
+    let reply = stack.keyed("acme", "git").call("git_log", misspelt).await;
+    let suggestion = reply.error()["suggestion"].as_str().unwrap();
+    let rest = suggestion.strip_prefix("did you mean `outline`? ");
+    assert!(
+        rest.is_some_and(|rest| !rest.contains("outline")),
+        "{suggestion}"
+    );
+}

@@ -162,7 +162,9 @@ fn not_found(slug: &str, readable: &[Arc<Project>]) -> Failure {
     let slugs = readable.iter().map(|project| project.slug.as_str());
     let hint = match (slug, nearest::to(slug, slugs)) {
         ("*", _) => ALL_PROJECTS.to_owned(),
-        (_, Some(near)) => format!("did you mean {near}? list_projects has the slugs you may use"),
+        (_, Some(near)) => {
+            format!("did you mean `{near}`? list_projects has the slugs you may use")
+        }
         (_, None) => "call list_projects for the slugs you may use".to_owned(),
     };
     let shown = text::shown(slug);
@@ -227,14 +229,15 @@ mod tests {
     fn a_refusal_says_how_to_name_a_project_without_an_argument() {
         let required = Failure::new(Fault::ProjectRequired, "several", "in `project`");
         let required = required.detail(PROJECTS, vec!["api", "web"]);
-        let told = |refusal| naming_a_project(refusal, |slug| format!("{slug}/greet")).suggestion;
+        let suggested =
+            |refusal| naming_a_project(refusal, |slug| format!("{slug}/greet")).suggestion;
         let form = "name its project, as api/greet; the projects are api, web";
-        assert_eq!(told(required.clone().detail(OTHERS, 0)), form);
+        assert_eq!(suggested(required.clone().detail(OTHERS, 0)), form);
         assert_eq!(
-            told(required.detail(OTHERS, 7)),
+            suggested(required.detail(OTHERS, 7)),
             format!("{form} and 7 others")
         );
         let other = Failure::new(Fault::Unavailable, "away", "wait");
-        assert_eq!(told(other), "wait");
+        assert_eq!(suggested(other), "wait");
     }
 }
