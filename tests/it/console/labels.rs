@@ -10,11 +10,19 @@ use super::{
 
 /// `acme` has two keys with the label `ci`, as after a rotation, and one with another.
 async fn stack() -> Stack {
+    stack_with(0).await
+}
+
+/// The same, with more keys of that label.
+async fn stack_with(more: usize) -> Stack {
     let repo = || Repo::new().file("a", "a").commit();
     let acme = Tenant::new("acme")
         .project("site", repo())
         .key(Key::new("older"))
         .key(Key::new("other"));
+    let acme = (0..more).fold(acme, |acme, number| {
+        acme.key(Key::new(&format!("k{number}")))
+    });
     let zeta = Tenant::new("zeta").project("shop", repo());
     let harness = Harness::new().tenant(acme).tenant(zeta);
     let harness = harness.configure(|config| config.console.console = true);
@@ -45,6 +53,14 @@ async fn calls_of_all_keys_with_a_label_are_one_list() {
         assert_eq!(link(&page, id), Some(&*key));
     }
     assert!(!page.contains("git_log"), "of another label: {page}");
+}
+
+#[tokio::test]
+async fn keys_beyond_a_page_with_one_label_are_not_counted() {
+    let stack = stack_with(50).await;
+    let page = at(&stack, "/console/calls?tenant=acme&key=ci").await;
+    assert!(page.contains("At least 50 keys have this label:"), "{page}");
+    assert!(page.contains("of the first 10."), "{page}");
 }
 
 #[tokio::test]

@@ -2,13 +2,15 @@
 
 use std::time::{Duration, SystemTime};
 
+use futures::future::join_all;
 use maud::{Markup, html};
 
 use super::{
     Console,
     address::{Place, Query},
     filter::{self, FIELDS},
-    keys, outcome,
+    keys::{self, Labelled},
+    outcome,
     page::pages,
     recent,
     table::{Cell, millis, section, table_of_named, thousands, unknown},
@@ -30,57 +32,66 @@ pub(super) async fn page(console: &Console, stores: &Stores, query: &Query) -> M
     let filter = filter::of(query);
     let labelled = match (&filter.tenant, &filter.key) {
         (Some(tenant), Some(key)) => keys::of_label(console, stores, (tenant, key)).await,
-        _ => Vec::new(),
+        _ => Some(Labelled::default()),
     };
     let before = filter::position(query);
-    let found = match labelled.is_empty() {
-        true => {
-            console
-                .answered(stores.console_calls(&filter, before))
-                .await
+    let (found, missing) = match &labelled {
+        // The filter's key may be a label or an id.
+        None => (None, 0),
+        Some(Labelled { ids, .. }) if ids.is_empty() => {
+            let found = console.answered(stores.console_calls(&filter, before));
+            (found.await, 0)
         }
-        false => of_keys(console, stores, &filter, (&labelled, before)).await,
+        Some(Labelled { ids, .. }) => of_keys(console, stores, &filter, (ids, before)).await,
     };
+    let labelled = labelled.unwrap_or_default();
     let is_nothing = |found: &CallsPage| found.calls.is_empty() && found.next.is_none();
-    let hint = match found.as_ref().is_some_and(is_nothing) {
+    let hint = match labelled.ids.is_empty() && found.as_ref().is_some_and(is_nothing) {
         true => why_nothing(console, stores, &filter).await,
         false => None,
     };
     let kept: Vec<(&str, &str)> = FIELDS.iter().map(|name| (*name, query.get(name))).collect();
     html! {
-        @if let (Some(tenant), [_, _, ..]) = (&filter.tenant, &labelled[..]) {
+        @if let (Some(tenant), [_, _, ..]) = (&filter.tenant, &labelled.ids[..]) {
             p {
-                (labelled.len()) " keys have this label:"
-                @for key in &labelled { " " a href=(Place::Key(tenant.clone(), key.clone()).path()) { (key) } }
-                @if labelled.len() > MOST_KEYS { ". These are the calls of the first " (MOST_KEYS) }
+                @if labelled.more { "At least " }
+                (labelled.ids.len()) " keys have this label:"
+                @for key in &labelled.ids { " " a href=(Place::Key(tenant.clone(), key.clone()).path()) { (key) } }
+                @if labelled.ids.len() > MOST_KEYS { ". These are the calls of the first " (MOST_KEYS) }
                 "."
             }
+        }
+        @if found.is_some() && missing > 0 {
+            p class="bad" { "The calls of " (missing) " of these keys are missing: Postgres did not answer in time." }
         }
         @if let Some(hint) = hint { p { (hint) } }
         (table_of(&Place::Calls, &kept, found.as_ref(), query))
     }
 }
 
-/// The calls of these keys, the youngest of which come first.
+/// The calls of the first of these keys, and how many of those had no answer. `None` if none had one.
 async fn of_keys(
     console: &Console,
     stores: &Stores,
     filter: &CallFilter,
     (keys, before): (&[String], CallPosition),
-) -> Option<CallsPage> {
-    let mut pages = Vec::new();
-    for key in keys.iter().take(MOST_KEYS) {
-        let of_key = CallFilter {
-            key: Some(key.clone()),
-            ..filter.clone()
-        };
-        let page = console.answered(stores.console_calls(&of_key, before));
-        pages.push(page.await?);
+) -> (Option<CallsPage>, usize) {
+    let of_key = |key: &String| CallFilter {
+        key: Some(key.clone()),
+        ..filter.clone()
+    };
+    let filters: Vec<CallFilter> = keys.iter().take(MOST_KEYS).map(of_key).collect();
+    let mut answers = Vec::new();
+    for filter in &filters {
+        answers.push(console.answered(stores.console_calls(filter, before)));
     }
-    Some(CallsPage::merged(pages))
+    let pages: Vec<CallsPage> = join_all(answers).await.into_iter().flatten().collect();
+    let missing = filters.len() - pages.len();
+    let found = (!pages.is_empty()).then(|| CallsPage::merged(pages));
+    (found, missing)
 }
 
-/// What may be wrong with a filter that matches no call.
+/// What may be wrong with a filter that matches no call, and whose key is no label.
 async fn why_nothing(console: &Console, stores: &Stores, filter: &CallFilter) -> Option<Markup> {
     let Some(tenant) = &filter.tenant else {
         let hint = html! { "A key is found by its label only together with its tenant, and by its id without." };

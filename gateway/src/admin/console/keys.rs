@@ -62,29 +62,37 @@ pub(super) fn list(
     )
 }
 
-/// The ids of the keys of a tenant that have a label, the youngest first. A rotated key and its successors share theirs.
+/// The keys of a tenant that have a label.
+#[derive(Default)]
+pub(super) struct Labelled {
+    /// At most 50, the youngest of them first.
+    pub(super) ids: Vec<String>,
+    /// Whether others may have it, too.
+    pub(super) more: bool,
+}
+
+/// The keys of a tenant that have a label; `None` without an answer. A rotated key and its successors share theirs.
 pub(super) async fn of_label(
     console: &Console,
     stores: &Stores,
     (tenant, label): (&str, &str),
-) -> Vec<String> {
+) -> Option<Labelled> {
     // The list goes on with the first key of this label.
     let listed = console.answered(stores.console_keys(tenant, None, (label, "")));
-    let mut keys = listed.await.map_or_else(Vec::new, |listed| listed.rows);
-    keys.retain(|row| row.label == label);
-    keys.sort_by_key(|row| row.created_seconds);
-    keys.into_iter().map(|row| row.id).collect()
+    let Listed { mut rows, more, .. } = listed.await?;
+    let more = more && rows.last().is_some_and(|row| row.label == label);
+    rows.retain(|row| row.label == label);
+    rows.sort_by_key(|row| row.created_seconds);
+    let ids = rows.into_iter().map(|row| row.id).collect();
+    Some(Labelled { ids, more })
 }
 
-/// Whether a tenant has a key with this label or id; `None` without an answer.
+/// Whether a tenant has a key with this id; `None` without an answer.
 pub(super) async fn is_known(
     console: &Console,
     stores: &Stores,
     (tenant, key): (&str, &str),
 ) -> Option<bool> {
-    if !of_label(console, stores, (tenant, key)).await.is_empty() {
-        return Some(true);
-    }
     let listed = console.answered(stores.console_keys(tenant, Some(key), ("", "")));
     Some(!listed.await?.rows.is_empty())
 }

@@ -70,7 +70,7 @@ pub(crate) struct AuditedCall {
     pub(crate) checked_ms: Option<f64>,
     pub(crate) admitted_ms: Option<f64>,
     pub(crate) answered_ms: Option<f64>,
-    /// The limit or the circuit that refused it.
+    /// What refused it.
     pub(crate) refused_by: Option<String>,
     /// Of refusals and gaps: how many calls.
     pub(crate) calls: Option<i64>,
