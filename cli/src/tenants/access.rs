@@ -56,6 +56,15 @@ impl AccessTerms {
         }
     }
 
+    /// The slugs that it names and that are not among these.
+    pub fn unknown_slugs(&self, slugs: &[String]) -> Vec<&String> {
+        let named = self.projects.iter().filter_map(|pattern| match pattern {
+            ProjectPattern::Slug(slug) if !slug.contains(['*', '?']) => Some(slug),
+            ProjectPattern::Slug(_) | ProjectPattern::Topic(_) => None,
+        });
+        named.filter(|named| !slugs.contains(named)).collect()
+    }
+
     /// Reads the texts of a rule. Families are not checked.
     ///
     /// # Errors

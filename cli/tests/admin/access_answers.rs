@@ -103,3 +103,15 @@ fn a_caller_without_rules_and_a_mistaken_issuer_are_explained() {
         "{right}"
     );
 }
+
+#[test]
+fn a_file_whose_rule_names_a_slug_that_no_project_has_warns() {
+    let installation = installation();
+    let rule = "{who: [everyone], projects: [api, web-3, 'x-*']}";
+    let text = format!("tenants: [{{slug: acme, access: [{rule}]}}]");
+    let file = installation.file("tenants.yaml", &text);
+    let said = installation.run(&format!("apply -f {file}")).ok();
+    let warning = "warning: no project of acme has the slug web-3, which an access rule names";
+    assert!(said.contains(warning), "{said}");
+    assert_eq!(said.matches("warning: ").count(), 1, "{said}");
+}

@@ -78,8 +78,8 @@ fn an_erasure_of_memory_is_recorded_without_what_it_erased() {
     let what = "decisions.jsonl/1";
     let erase = format!("memory erase acme site {what} --reason leaked --confirm {what}");
     installation.run(&erase).ok();
-    let told = installation.json("audit changes acme --limit 1");
-    let record = &told["changes"][0]["record"];
+    let changes = installation.json("audit changes acme --limit 1");
+    let record = &changes["changes"][0]["record"];
     assert_eq!(
         (&record["what"], &record["action"], &record["project"]),
         (&json!("memory_erasures"), &json!("added"), &json!("site"))

@@ -59,11 +59,7 @@ impl AccessChange {
         });
         let unknown = labels.filter(|label| live_keys(keys, label).next().is_none());
         self.unknown_labels = unknown.cloned().collect();
-        let named = terms.projects.iter().filter_map(|pattern| match pattern {
-            ProjectPattern::Slug(slug) if !slug.contains(['*', '?']) => Some(slug),
-            ProjectPattern::Slug(_) | ProjectPattern::Topic(_) => None,
-        });
-        let unknown = named.filter(|named| !slugs.contains(named));
+        let unknown = terms.unknown_slugs(slugs).into_iter();
         let unknown = unknown.map(|named| UnknownProject::of(named, slugs));
         self.unknown_projects = unknown.collect();
         self

@@ -1,5 +1,7 @@
 //! Applies access rules: adds those that are missing, then removes those that are not listed.
 
+use std::collections::BTreeSet;
+
 use uuid::Uuid;
 
 use super::{Applier, refused};
@@ -45,6 +47,30 @@ impl Applier<'_> {
                     "no access rule of {slug} gives a project: all are hidden from everyone"
                 ),
             });
+        }
+        if was_changed {
+            self.warn_of_unknown_projects(tenant, slug, desired).await?;
+        }
+        Ok(())
+    }
+
+    async fn warn_of_unknown_projects(
+        &mut self,
+        tenant: Uuid,
+        slug: &str,
+        desired: &[AccessTerms],
+    ) -> Result<(), ReconcileError> {
+        let projects = self.tx.projects(tenant).await?.into_iter();
+        let projects = projects.filter(|it| it.removed_at.is_none());
+        let slugs: Vec<String> = projects.map(|it| it.slug).collect();
+        let unknown: BTreeSet<&String> = desired
+            .iter()
+            .flat_map(|terms| terms.unknown_slugs(&slugs))
+            .collect();
+        for project in unknown {
+            let warning =
+                format!("no project of {slug} has the slug {project}, which an access rule names");
+            self.report.add_warning(warning);
         }
         Ok(())
     }
