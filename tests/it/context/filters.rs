@@ -169,10 +169,10 @@ async fn filters_of_code_are_refused_for_notes() {
         assert!(!results(&reply).is_empty(), "{length}");
     }
     let refused = asked(&client, query(5_001)).await;
-    let told = &refused.error()["details"]["violations"][0];
+    let violation = &refused.error()["details"]["violations"][0];
     let allowed = json!("a string, 3 to 5000 characters");
     assert_eq!(
-        (&told["path"], &told["allowed"]),
+        (&violation["path"], &violation["allowed"]),
         (&json!("query"), &allowed)
     );
 }

@@ -152,8 +152,8 @@ async fn a_misspelt_uri_gets_near_ones_that_the_caller_may_read() {
         ),
     ] {
         let message = message(label, uri).await;
-        let told = format!("did you mean {meant}? ");
-        assert!(message.contains(&told), "{uri}: {message}");
+        let suggested = format!("did you mean {meant}? ");
+        assert!(message.contains(&suggested), "{uri}: {message}");
     }
     for uri in ["architecture://adr/0002-karken", "repo://siets/a.txt"] {
         let message = message("narrow", uri).await;

@@ -47,7 +47,7 @@ const HOLDERS: [&str; 12] = [
 
 /// The broken bytes of a text.
 pub(super) struct BrokenBytes {
-    /// In their order; none lies in another.
+    /// In their order; none overlaps another.
     ranges: Vec<Range<usize>>,
 }
 
