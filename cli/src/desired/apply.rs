@@ -76,7 +76,8 @@ impl Applier<'_> {
             self.connections(id, slug, connections).await?;
         }
         if let Some(access) = &desired.access {
-            self.access(id, slug, access).await?;
+            let keys = desired.keys.as_deref().unwrap_or_default();
+            self.access(id, slug, access, keys).await?;
         }
         if let Some(keys) = &desired.keys {
             self.keys(id, slug, keys).await?;

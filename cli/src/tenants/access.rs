@@ -65,6 +65,15 @@ impl AccessTerms {
         named.filter(|named| !slugs.contains(named)).collect()
     }
 
+    /// The labels that it names and that are not among these.
+    pub fn unknown_labels(&self, labels: &[String]) -> Vec<&String> {
+        let named = self.who.iter().filter_map(|who| match who {
+            Who::Key(label) => Some(label),
+            Who::Everyone | Who::Group(_) | Who::Subject { .. } => None,
+        });
+        named.filter(|named| !labels.contains(named)).collect()
+    }
+
     /// Reads the texts of a rule. Families are not checked.
     ///
     /// # Errors

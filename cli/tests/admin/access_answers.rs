@@ -105,13 +105,21 @@ fn a_caller_without_rules_and_a_mistaken_issuer_are_explained() {
 }
 
 #[test]
-fn a_file_whose_rule_names_a_slug_that_no_project_has_warns() {
+fn a_file_whose_rule_names_a_slug_or_label_that_nothing_has_warns() {
     let installation = installation();
-    let rule = "{who: [everyone], projects: [api, web-3, 'x-*']}";
+    installation.run("key issue acme --label ci").ok();
+    let rule = "{who: [everyone, key:ci, key:new, key:c1], projects: [api, web-3, 'x-*']}";
     let text = format!("tenants: [{{slug: acme, access: [{rule}]}}]");
     let file = installation.file("tenants.yaml", &text);
     let said = installation.run(&format!("apply -f {file}")).ok();
     let warning = "warning: no project of acme has the slug web-3, which an access rule names";
+    let label = |label| {
+        format!("warning: no live key of acme has the label {label}, which an access rule names")
+    };
     assert!(said.contains(warning), "{said}");
-    assert_eq!(said.matches("warning: ").count(), 1, "{said}");
+    assert!(
+        said.contains(&label("c1")) && said.contains(&label("new")),
+        "{said}"
+    );
+    assert_eq!(said.matches("warning: ").count(), 3, "{said}");
 }

@@ -133,7 +133,13 @@ impl Fusion<'_> {
                 (dense, vectors * unit, true),
                 (candidates.sparse, unit, false),
             ] {
-                let placed = hits.into_iter().map(|hit| (place(&hit), hit));
+                let placed = hits.into_iter().map(|hit| {
+                    let mut place = place(&hit);
+                    if factor::is_in_tests(&hit.location) {
+                        place.role = Role::Test;
+                    }
+                    (place, hit)
+                });
                 let (code, rest): (Vec<_>, Vec<_>) =
                     placed.partition(|(place, _)| place.role == Role::Code);
                 for list in [code, rest] {

@@ -53,11 +53,9 @@ impl AccessChange {
         keys: &[Key],
         slugs: &[String],
     ) -> AccessChange {
-        let labels = terms.who.iter().filter_map(|who| match who {
-            Who::Key(label) => Some(label),
-            Who::Everyone | Who::Group(_) | Who::Subject { .. } => None,
-        });
-        let unknown = labels.filter(|label| live_keys(keys, label).next().is_none());
+        let live = keys.iter().filter(|key| key.state == KeyState::Live);
+        let labels: Vec<String> = live.map(|key| key.terms.label.clone()).collect();
+        let unknown = terms.unknown_labels(&labels).into_iter();
         self.unknown_labels = unknown.cloned().collect();
         let unknown = terms.unknown_slugs(slugs).into_iter();
         let unknown = unknown.map(|named| UnknownProject::of(named, slugs));

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use uuid::Uuid;
 
 use super::{Applier, refused};
-use crate::desired::ReconcileError;
-use crate::tenants::AccessTerms;
+use crate::desired::{DesiredKey, ReconcileError};
+use crate::tenants::{AccessTerms, KeyState};
 
 impl Applier<'_> {
     /// Sets the access rules of a tenant. A rule that stays as it is keeps its id, so passes that name it stay good.
@@ -15,6 +15,7 @@ impl Applier<'_> {
         tenant: Uuid,
         slug: &str,
         desired: &[AccessTerms],
+        keys: &[DesiredKey],
     ) -> Result<(), ReconcileError> {
         let mut others = self.tx.access_rules(tenant).await?;
         let mut missing = Vec::new();
@@ -49,28 +50,42 @@ impl Applier<'_> {
             });
         }
         if was_changed {
-            self.warn_of_unknown_projects(tenant, slug, desired).await?;
+            self.warn_of_unknown_names(tenant, slug, desired, keys)
+                .await?;
         }
         Ok(())
     }
 
-    async fn warn_of_unknown_projects(
+    /// Warns of projects and labels that rules name and nothing has: a misspelt rule denies nothing.
+    async fn warn_of_unknown_names(
         &mut self,
         tenant: Uuid,
         slug: &str,
         desired: &[AccessTerms],
+        keys: &[DesiredKey],
     ) -> Result<(), ReconcileError> {
         let projects = self.tx.projects(tenant).await?.into_iter();
         let projects = projects.filter(|it| it.removed_at.is_none());
         let slugs: Vec<String> = projects.map(|it| it.slug).collect();
-        let unknown: BTreeSet<&String> = desired
-            .iter()
-            .flat_map(|terms| terms.unknown_slugs(&slugs))
-            .collect();
-        for project in unknown {
-            let warning =
-                format!("no project of {slug} has the slug {project}, which an access rule names");
-            self.report.add_warning(warning);
+        let live = self.tx.keys(tenant).await?.into_iter();
+        let live = live.filter(|key| key.state == KeyState::Live);
+        let labels = live.map(|key| key.terms.label);
+        let new = keys.iter().map(|key| key.terms.label.clone());
+        let labels: Vec<String> = labels.chain(new).collect();
+        let (mut projects, mut unknown) = (BTreeSet::new(), BTreeSet::new());
+        for terms in desired {
+            projects.extend(terms.unknown_slugs(&slugs));
+            unknown.extend(terms.unknown_labels(&labels));
+        }
+        for project in projects {
+            self.report.add_warning(format!(
+                "no project of {slug} has the slug {project}, which an access rule names"
+            ));
+        }
+        for label in unknown {
+            self.report.add_warning(format!(
+                "no live key of {slug} has the label {label}, which an access rule names"
+            ));
         }
         Ok(())
     }

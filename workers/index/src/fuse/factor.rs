@@ -48,6 +48,12 @@ pub const WEIGHTS: Weights = Weights {
     others: 0.1,
 };
 
+/// Whether a chunk is in a module of tests, as Rust's stand in the files of code.
+pub(super) fn is_in_tests(location: &ChunkLocation) -> bool {
+    let module = location.parent.as_deref();
+    module.is_some_and(|module| matches!(module, "test" | "tests"))
+}
+
 /// The factor of a chunk's score that neither its words nor its vector decide.
 pub(super) fn of(
     weights: &Weights,
@@ -93,16 +99,32 @@ pub(super) fn of(
 mod tests {
     use super::*;
 
-    fn factor(query: &str, kind: Kind, symbol: &str, lines: u32) -> f32 {
-        let location = ChunkLocation {
+    fn location(kind: Kind, symbol: &str, lines: u32) -> ChunkLocation {
+        ChunkLocation {
             kind,
             symbol: Some(symbol.to_owned()),
             parent: None,
             bytes: (0, 1),
             lines: (1, lines),
             declaration: None,
-        };
+        }
+    }
+
+    fn factor(query: &str, kind: Kind, symbol: &str, lines: u32) -> f32 {
+        let location = location(kind, symbol, lines);
         of(&WEIGHTS, &Reading::of(query), &location, Place::default())
+    }
+
+    #[test]
+    fn a_function_in_a_module_of_tests_is_a_test() {
+        let within = |parent: &str| ChunkLocation {
+            parent: Some(parent.to_owned()),
+            ..location(Kind::Function, "parses", 9)
+        };
+        assert!(is_in_tests(&within("tests")));
+        for other in ["testing", "Tests", "latest"] {
+            assert!(!is_in_tests(&within(other)), "{other}");
+        }
     }
 
     #[test]
