@@ -2,14 +2,14 @@
 //!
 //! `--repo DIR` names a work tree, and `--set FILE` lines of JSON: `{"repo": name of a DIR, "kind",
 //! "query", "files": [path], "symbol"?}`; both may be repeated. The first sentences of doc comments are
-//! queries without a set: they mean their function, whose comment is then removed from the index.
+//! queries, too (`--comments N` of a repository, 0 for none): they mean their function, without its comment.
 //! Prints for each kind, by the ranking of before (one list, vectors twice), of now, and of now without
 //! each of its parts:
 //! - MRR@10 and recall@5 of the symbol (comments, questions) or of the file (others);
 //! - how often a right file is the first result, among five, among ten;
 //! - distinct files among 20 results.
 //!
-//! `--weights secondary=0.6,sentence=2` replaces weights, to fit them. `--comments N` takes so many of a repository.
+//! `--weights secondary=0.6,sentence=2` replaces weights, to fit them.
 //!
 //! Run: `cargo bench -p archway-benches --bench ranking -- --repo DIR --set FILE`
 
@@ -52,7 +52,7 @@ const COMMENTS: usize = 300;
 struct Ranking {
     name: &'static str,
     weights: Weights,
-    /// Code, and tests with documents, are separate lists.
+    /// Code, and tests with documents, are separate lists. Without it modules of tests, as Rust has them, still are.
     is_separate: bool,
     /// A long query is asked by its title, names and frames.
     is_read: bool,

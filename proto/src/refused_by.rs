@@ -1,7 +1,7 @@
 //! What refused a call, in words for operators: a path rule, access rules, a git host, or what the credential lacks.
 //!
 //! The words name a glob, an access rule, or that something is hidden, so no caller may read them. They travel beside a
-//! call's result, never in it: the type can be neither serialized nor printed, and its `Debug` is empty.
+//! call's result, never in it: the type cannot be serialized, and its `Debug` shows its own name alone.
 
 use std::fmt;
 
@@ -35,8 +35,8 @@ impl RefusedBy {
         RefusedBy::new(&format!("path rule: {rule}"))
     }
 
-    /// Access rules that give something by none of these tool families: `access rules 3, 5 deny it`, or
-    /// `no access rule gives it`. Rules that deny what no other one gives are not named.
+    /// The access rules about something that they give by none of these tool families: `access rules 3, 5 deny it`,
+    /// or `no access rule gives it`. Rules that deny what no other one gives are not named.
     pub fn of_access<'a>(
         rules: impl Iterator<Item = &'a AccessRule> + Clone,
         families: &[&str],

@@ -35,7 +35,7 @@ const MOST_READERS: usize = 50_000;
 const MOST_PAGES: usize = 1000;
 /// Entries of a page at GitHub and GitLab. A last page with fewer shows that no other follows.
 const PAGE: usize = 100;
-/// Pages whose validators are kept.
+/// A list of more pages has no validators.
 const MOST_ETAGS: usize = 500;
 /// Members of teams that are kept while a session lasts.
 const MOST_MEMBERS: usize = 500_000;
@@ -47,7 +47,7 @@ pub struct ReaderSession<'a> {
     token: Option<&'a SecretString>,
     /// The members of teams.
     teams: HashMap<i64, Arc<Vec<HostReader>>>,
-    /// Of the repository that is asked for.
+    /// Whether somebody waits for the repository that is asked for.
     is_requested: bool,
 }
 
@@ -76,7 +76,7 @@ impl<'a> ReaderSession<'a> {
     /// Who may read a repository.
     ///
     /// # Errors
-    /// [`ListingError`]; [`ListingError::RateLimited`] also if half of the host's rate limit is used.
+    /// [`ListingError`]; [`ListingError::RateLimited`] also once the [`Budget`] of the host's rate limit is used.
     pub async fn readers(
         &mut self,
         repository: AskedRepository<'_>,

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{PathArgument, SampleCalls};
 
-/// Every tool's entry, in the order of the registry.
+/// Every tool's entry, by family.
 pub fn table() -> Vec<SampleCalls> {
     [
         basics(),

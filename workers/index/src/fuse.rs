@@ -24,7 +24,7 @@ pub use spread::spread;
 const LIST: usize = 100;
 /// Other chunks of the same text that add to a chunk's score.
 const OTHERS: usize = 3;
-/// Least cosine of a match by vector alone.
+/// Least cosine that counts, unless every chunk does ([`Fusion::all`]).
 const MIN_COSINE: f32 = 0.2;
 /// Boost of documents that the caller read within a day.
 const RECENCY_BOOST: f32 = 1.5;

@@ -22,7 +22,7 @@ const OVERHEAD: usize = 200;
 /// A parsed text.
 #[derive(Debug)]
 pub struct Parsed {
-    /// Its language: C++ for a header whose text is C++, whatever its path says.
+    /// Its language: C++ for a text of C++ whose path says C.
     pub language: Language,
     /// What it defines and uses.
     pub symbols: Symbols,

@@ -1,4 +1,4 @@
-//! Applies access rules: adds those that are missing, then removes those that are not listed.
+//! Applies access rules: removes those that are not listed, then adds those that are missing.
 
 use std::collections::BTreeSet;
 
@@ -70,6 +70,7 @@ impl Applier<'_> {
         let live = self.tx.keys(tenant).await?.into_iter();
         let live = live.filter(|key| key.state == KeyState::Live);
         let labels = live.map(|key| key.terms.label);
+        // The keys of the file are made after its rules.
         let new = keys.iter().map(|key| key.terms.label.clone());
         let labels: Vec<String> = labels.chain(new).collect();
         let (mut projects, mut unknown) = (BTreeSet::new(), BTreeSet::new());

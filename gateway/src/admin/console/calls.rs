@@ -232,7 +232,7 @@ fn timings(call: &AuditedCall) -> CallTimings {
     }
 }
 
-/// The stops of the path as a bar; nothing for records of builds that did not record them.
+/// The stops of the path as a bar; nothing for a call that ended before its checks, or whose build recorded none.
 fn path(call: &AuditedCall) -> Markup {
     let took = call
         .duration_ms

@@ -12,6 +12,8 @@ const LONG: f32 = 55.0;
 
 /// Weights and factors of the score, fitted by `benches/ranking` on commits, comments and questions of four
 /// repositories (docs/adr/0084).
+///
+/// No label could fit `secondary`, and notes were set to count as long functions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weights {
     /// Weight of the vectors' list by the kind of query, in the order of [`QueryKind`]; the words'
@@ -23,7 +25,7 @@ pub struct Weights {
     pub function: f32,
     /// What the number of lines adds to 1: nothing for a line, all of it from 55 and for notes, on a logarithmic scale.
     pub length: f32,
-    /// Factor of code of one to three lines.
+    /// Factor of code of one to three lines, unless the query has all words of its name.
     pub fragment: f32,
     /// What the share of its name's words that the query has adds to 1,
     pub symbol: f32,
@@ -48,13 +50,13 @@ pub const WEIGHTS: Weights = Weights {
     others: 0.1,
 };
 
-/// Whether a chunk is in a module of tests, as Rust's stand in the files of code.
+/// Whether a chunk's parent is called `test` or `tests`, as Rust's modules of tests in files of code.
 pub(super) fn is_in_tests(location: &ChunkLocation) -> bool {
     let module = location.parent.as_deref();
     module.is_some_and(|module| matches!(module, "test" | "tests"))
 }
 
-/// The factor of a chunk's score that neither its words nor its vector decide.
+/// The factor of a chunk's score by its place, name, kind and length.
 pub(super) fn of(
     weights: &Weights,
     reading: &Reading,

@@ -13,7 +13,7 @@ use archway_symbols::{Parsed, SymbolCache};
 /// Why a binary file has no symbols.
 pub(super) const BINARY: &str = "it is a binary file";
 
-/// All listed files.
+/// Nothing is excluded: all listed files are searched.
 static NOTHING: Excluded = Excluded::NONE;
 
 /// The files of a project as one call sees them.
@@ -111,8 +111,8 @@ impl<'a> Sources<'a> {
         Ok(self.repo.search(&query, range, self.cancel)?)
     }
 
-    /// Hands each file that can be parsed to `each`, until that returns false. Returns whether some were not
-    /// looked at: the time was up, or they could not be parsed now.
+    /// Hands each file that can be parsed to `each`, until that returns false. Returns whether some before that
+    /// were not looked at: the time was up, or they could not be parsed now.
     ///
     /// # Errors
     /// If a file's object cannot be read, or the call was cancelled.
