@@ -190,11 +190,9 @@ async fn add(
     let added = installation.change(async |tx, _| {
         let id = tx.find_tenant(tenant).await?;
         let rule = tx.add_access_rule(id, &terms).await?;
-        let projects = tx.projects(id).await?.into_iter();
-        let projects = projects.filter(|it| it.removed_at.is_none());
-        let slugs: Vec<String> = projects.map(|it| it.slug).collect();
-        Ok((rule, tx.access_rules(id).await?, tx.keys(id).await?, slugs))
+        let names = (tx.live_labels(id).await?, tx.project_slugs(id).await?);
+        Ok((rule, tx.access_rules(id).await?, names))
     });
-    let (rule, rules, keys, slugs) = added.await?;
-    Ok(AccessChange::added(tenant, rule, &rules).naming(&terms, &keys, &slugs))
+    let (rule, rules, (labels, slugs)) = added.await?;
+    Ok(AccessChange::added(tenant, rule, &rules).naming(&terms, &labels, &slugs))
 }

@@ -112,6 +112,13 @@ impl TenantsTx {
         Ok(rows.into_iter().map(Key::from).collect())
     }
 
+    /// The labels of a tenant's live keys.
+    pub async fn live_labels(&mut self, tenant: Uuid) -> Result<Vec<String>, TenantError> {
+        let keys = self.keys(tenant).await?.into_iter();
+        let live = keys.filter(|key| key.state == KeyState::Live);
+        Ok(live.map(|key| key.terms.label).collect())
+    }
+
     /// The key with this id, of any tenant.
     pub async fn find_key(&mut self, id: &str) -> Result<Key, TenantError> {
         let row = sqlx::query_as!(

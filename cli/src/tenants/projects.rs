@@ -105,6 +105,13 @@ impl TenantsTx {
         Ok(rows.into_iter().map(Project::from).collect())
     }
 
+    /// The slugs of a tenant's projects, without removed ones.
+    pub async fn project_slugs(&mut self, tenant: Uuid) -> Result<Vec<String>, TenantError> {
+        let projects = self.projects(tenant).await?.into_iter();
+        let projects = projects.filter(|it| it.removed_at.is_none());
+        Ok(projects.map(|it| it.slug).collect())
+    }
+
     /// A tenant's project that was not removed.
     pub async fn find_project(&mut self, tenant: Uuid, slug: &str) -> Result<Project, TenantError> {
         let project = self.find_any_project(tenant, slug).await?;

@@ -46,16 +46,14 @@ impl AccessChange {
         }
     }
 
-    /// With what it names and nothing has, of these keys and slugs of projects.
+    /// With what it names and nothing has, of these labels of live keys and slugs of projects.
     pub(super) fn naming(
         mut self,
         terms: &AccessTerms,
-        keys: &[Key],
+        labels: &[String],
         slugs: &[String],
     ) -> AccessChange {
-        let live = keys.iter().filter(|key| key.state == KeyState::Live);
-        let labels: Vec<String> = live.map(|key| key.terms.label.clone()).collect();
-        let unknown = terms.unknown_labels(&labels).into_iter();
+        let unknown = terms.unknown_labels(labels).into_iter();
         self.unknown_labels = unknown.cloned().collect();
         let unknown = terms.unknown_slugs(slugs).into_iter();
         let unknown = unknown.map(|named| UnknownProject::of(named, slugs));

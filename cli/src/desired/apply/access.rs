@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{Applier, refused};
 use crate::desired::{DesiredKey, ReconcileError};
-use crate::tenants::{AccessTerms, KeyState};
+use crate::tenants::AccessTerms;
 
 impl Applier<'_> {
     /// Sets the access rules of a tenant. A rule that stays as it is keeps its id, so passes that name it stay good.
@@ -64,15 +64,10 @@ impl Applier<'_> {
         desired: &[AccessTerms],
         keys: &[DesiredKey],
     ) -> Result<(), ReconcileError> {
-        let projects = self.tx.projects(tenant).await?.into_iter();
-        let projects = projects.filter(|it| it.removed_at.is_none());
-        let slugs: Vec<String> = projects.map(|it| it.slug).collect();
-        let live = self.tx.keys(tenant).await?.into_iter();
-        let live = live.filter(|key| key.state == KeyState::Live);
-        let labels = live.map(|key| key.terms.label);
+        let slugs = self.tx.project_slugs(tenant).await?;
+        let mut labels = self.tx.live_labels(tenant).await?;
         // The keys of the file are made after its rules.
-        let new = keys.iter().map(|key| key.terms.label.clone());
-        let labels: Vec<String> = labels.chain(new).collect();
+        labels.extend(keys.iter().map(|key| key.terms.label.clone()));
         let (mut projects, mut unknown) = (BTreeSet::new(), BTreeSet::new());
         for terms in desired {
             projects.extend(terms.unknown_slugs(&slugs));
